@@ -1,0 +1,5 @@
+//! The wire types and codecs of Cofferdam's contracts. No I/O, no actors, no clock.
+//!
+//! - [`ckpt`]: the ws-ckpt socket protocol (spec: *ws-ckpt and Session Management IPC Protocols*).
+
+pub mod ckpt;

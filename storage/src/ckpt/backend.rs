@@ -1,0 +1,66 @@
+//! What a snapshot backend promises. The wire cannot tell which one is in use.
+
+use std::path::{Path, PathBuf};
+
+use cofferdam_protocol::ckpt::{SnapshotId, WorkspaceId};
+
+use super::error::Result;
+use super::model::*;
+use crate::peer::Peer;
+
+/// A snapshot engine. Every call may block for as long as the disk does; callers that must not block run it on
+/// a thread of its own. Every path step runs with the rights of the given peer, and every operation that
+/// changes something is, after a crash at any instruction, either whole or absent.
+///
+/// Calls that change one workspace must not be made at the same time by one caller (each workspace has one
+/// actor); against other processes, and against workspaces around or inside this one, the backend locks.
+pub trait Backend: Send + Sync + 'static {
+    /// Every registered workspace with the snapshots that List shows, by workspace id.
+    fn workspaces(&self) -> Result<Vec<WorkspaceState>>;
+
+    /// The canonical path of what `path` names for this peer; fails where a component does not exist or may not
+    /// be searched.
+    fn canonical(&self, peer: &Peer, path: &Path) -> Result<PathBuf>;
+
+    /// Registers the directory that `path` names (absolute), or finds it registered. A registered path whose
+    /// directory was replaced is adopted again with its snapshots. Idempotent.
+    fn init(&self, peer: &Peer, path: &Path) -> Result<WorkspaceState>;
+
+    /// Reads the tree into the store, so that the next checkpoint need not.
+    fn prime(&self, peer: &Peer, workspace: &WorkspaceId) -> Result<()>;
+
+    /// Takes a snapshot. When it returns, the snapshot survives power loss.
+    fn checkpoint(&self, peer: &Peer, workspace: &WorkspaceId, new: &NewSnapshot) -> Result<Checkpointed>;
+
+    /// Gives the directory exactly the snapshot's tree, after taking a safety snapshot of the live one.
+    fn rollback(&self, peer: &Peer, workspace: &WorkspaceId, to: &SnapshotId) -> Result<RolledBack>;
+
+    /// Takes the newest rollback back; done again, takes that back.
+    fn undo(&self, peer: &Peer, workspace: &WorkspaceId) -> Result<RolledBack>;
+
+    /// Removes snapshots from the catalog. All or none; unknown names are an error.
+    fn delete(&self, workspace: &WorkspaceId, snapshots: &[SnapshotId], how: Removal) -> Result<()>;
+
+    /// How two trees differ, sorted by path.
+    fn diff(&self, peer: &Peer, workspace: &WorkspaceId, from: &TreeRef, to: &TreeRef)
+    -> Result<Vec<Change>>;
+
+    /// Unregisters; the directory stays as it is, the snapshots go to the trash.
+    fn recover(&self, peer: &Peer, workspace: &WorkspaceId) -> Result<()>;
+
+    /// What a snapshot does not hold faithfully.
+    fn warnings(&self, workspace: &WorkspaceId, snapshot: &SnapshotId) -> Result<Vec<Warning>>;
+
+    /// Reclaims space nothing needs any more, at most about `budget` bytes of packs per call; true if more is
+    /// left to do.
+    fn collect(&self, budget: u64) -> Result<bool>;
+
+    /// Verifies catalog against packs; with `read_data` every byte of every object.
+    fn check(&self, read_data: bool) -> Result<CheckReport>;
+
+    /// Space on the filesystem that holds the store.
+    fn usage(&self) -> Result<FsUsage>;
+
+    /// What the store takes.
+    fn size(&self) -> Result<StoreSize>;
+}

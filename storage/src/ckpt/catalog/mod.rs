@@ -1,0 +1,1 @@
+//! The database that says which workspaces, snapshots, packs and objects there are.

@@ -1,0 +1,1 @@
+//! The files in which objects lie: one pack per checkpoint, zstd over blocks of about 256 KiB.

@@ -1,0 +1,1 @@
+//! Giving a directory back a snapshot's tree: plan, pre-flight, journal, stage, switch, recovery.

@@ -1,0 +1,11 @@
+//! Reading and removing files beneath a held descriptor, following no link and entering no mount.
+
+mod identity;
+mod remove;
+mod root;
+mod stat;
+
+pub use identity::FileIdentity;
+pub use remove::remove_tree;
+pub use root::Root;
+pub use stat::{Attributes, Stat, stat, stat_fd};

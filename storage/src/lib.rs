@@ -1,0 +1,21 @@
+//! Everything of Cofferdam that touches a disk.
+//!
+//! Synchronous, without actors and without a transport: callers that must not block run it on a thread of
+//! their own. The layers, lowest first:
+//!
+//! - [`clock`], [`disk`], [`fault`], [`sys`]: time, every mutating system call (with its fault hook), and the few calls
+//!   no safe crate has;
+//! - [`path`], [`peer`], [`fs`]: byte paths, whose rights an operation runs with, and descriptor-relative
+//!   reading, restoring and removing of files;
+//! - [`durable`]: files that are replaced whole and survive power loss;
+//! - [`ckpt`]: the snapshot engine.
+
+pub mod ckpt;
+pub mod clock;
+pub mod disk;
+pub mod durable;
+pub mod fault;
+pub mod fs;
+pub mod path;
+pub mod peer;
+pub mod sys;
