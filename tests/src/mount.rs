@@ -1,0 +1,77 @@
+//! Small filesystems of a test's own. They need root.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A mounted filesystem; unmounted when dropped.
+#[derive(Debug)]
+pub struct Mount {
+    at: PathBuf,
+}
+
+impl Mount {
+    /// A tmpfs of `kib` KiB at the directory `at`, made if it is not there.
+    pub fn tmpfs(at: &Path, kib: u64) -> Self {
+        let size = format!("size={kib}k,mode=0755");
+        Self::new(at, &["-t", "tmpfs", "-o", &size, "tmpfs"])
+    }
+
+    /// An ext4 of `mib` MiB at the directory `at`, made if it is not there; its image lies beside it.
+    pub fn ext4(at: &Path, mib: u64) -> Self {
+        let image = at.with_extension("img");
+        File::create(&image).and_then(|file| file.set_len(mib << 20)).unwrap();
+        run(Command::new("mkfs.ext4").args(["-q", "-m", "0", "-O", "^has_journal"]).arg(&image));
+        Self::new(at, &["-o", "loop", &image.to_string_lossy()])
+    }
+
+    /// The directory `of` a second time, at the directory `at`.
+    pub fn bind(of: &Path, at: &Path) -> Self {
+        Self::new(at, &["--bind", &of.to_string_lossy()])
+    }
+
+    fn new(at: &Path, arguments: &[&str]) -> Self {
+        std::fs::create_dir_all(at).unwrap();
+        run(Command::new("mount").args(arguments).arg(at));
+        Self { at: at.to_owned() }
+    }
+
+    /// Where it is mounted.
+    pub fn path(&self) -> &Path {
+        &self.at
+    }
+
+    /// Fills it to the last byte with a file named `filler`; [`Mount::free`] takes that away.
+    pub fn fill(&self) {
+        use std::io::Write;
+        let mut file = File::options().create(true).append(true).open(self.at.join("filler")).unwrap();
+        let mut piece = 64 * 1024;
+        let bytes = vec![0x55; piece];
+        while piece > 0 {
+            match file.write(&bytes[..piece]) {
+                Ok(_) => {}
+                Err(e) if e.raw_os_error() == Some(rustix::io::Errno::NOSPC.raw_os_error()) => piece /= 2,
+                Err(e) => panic!("filling {}: {e}", self.at.display()),
+            }
+        }
+        // Delayed allocation may have promised less or more than there is.
+        let _ = file.sync_all();
+    }
+
+    /// Takes the filler away.
+    pub fn free(&self) {
+        std::fs::remove_file(self.at.join("filler")).unwrap();
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        // Lazily: a daemon that a failing test has not yet stopped may still hold it.
+        let _ = Command::new("umount").arg("-l").arg(&self.at).status();
+    }
+}
+
+fn run(command: &mut Command) {
+    let output = command.output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
