@@ -4,22 +4,33 @@
 //! [`node`]s; a snapshot is a [`manifest`].
 
 mod bytes;
+mod diff;
 mod entry;
 mod extents;
 mod id;
 mod manifest;
 mod node;
+mod rewrite;
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod writer;
 
 pub use bytes::{Decoder, Encoder, Malformed};
+pub use diff::{Delta, Visit, diff_trees};
 pub use entry::{Content, Entry, EntryKind, Meta, Timestamp, Xattrs};
 pub use extents::{Extent, Extents};
 pub use id::{ObjectId, ObjectKind};
 pub use manifest::{HardLinks, Manifest};
-pub use node::{Delta, NodeWriter, Tree, Visit, diff_trees, rewrite_tree};
+pub use rewrite::rewrite_tree;
+pub use tree::Tree;
+pub use writer::NodeWriter;
 
 use std::sync::Arc;
 
-use super::error::Result;
+use super::error::{Error, Result};
 
 /// The version that every file of the store names in its header.
 pub const FORMAT_VERSION: u32 = 1;
@@ -38,4 +49,9 @@ pub trait ObjectSource: Sync {
 
     /// Whether the object is on record, without reading it.
     fn has(&self, id: &ObjectId) -> Result<bool>;
+}
+
+/// An object whose bytes hash to its id and yet are not what its kind says.
+fn damaged(id: &ObjectId) -> impl FnOnce(Malformed) -> Error {
+    move |malformed| Error::Corrupt(format!("object {id}: {malformed}"))
 }

@@ -1,105 +1,138 @@
-//! Directories as Merkle trees, split at content-defined boundaries.
+//! The nodes of a directory's tree: their bytes, and where one ends and the next begins.
+//!
+//! A leaf (level 0) holds entries; a node of level N holds the last name, the id and the number of entries of
+//! nodes of level N - 1. Whether a node ends behind an item is decided by the item's own name, so a change in a
+//! directory of any size moves no boundary but those beside it, and equal directories are equal nodes whatever
+//! their history.
 
-use std::collections::BTreeMap;
-
+use super::bytes::{Decoder, Encoder, Malformed};
 use super::entry::Entry;
-use super::id::ObjectId;
-use super::{ObjectSink, ObjectSource};
-use crate::ckpt::error::Result;
-use crate::path::{Name, RelPath};
+use super::id::{ObjectId, ObjectKind};
+use super::{ObjectSource, damaged};
+use crate::ckpt::error;
+use crate::path::Name;
 
-/// Writes one directory: entries go in sorted by name, its node's id comes out.
-#[allow(dead_code, reason = "skeleton")]
-pub struct NodeWriter<'a> {
-    sink: &'a dyn ObjectSink,
-}
+/// No node but the last of its level has fewer items. Also what makes levels shrink, whatever the names are.
+const MIN_ITEMS: usize = 16;
+/// No node has more items.
+const MAX_ITEMS: usize = 4096;
+/// A node ends with the item that takes it past so many bytes: extended attributes can be long.
+const MAX_BYTES: usize = 1 << 20;
+/// 2^64 entries in nodes of [`MIN_ITEMS`] need no more levels.
+pub(super) const MAX_LEVEL: u8 = 16;
 
-impl<'a> NodeWriter<'a> {
-    /// A directory without entries so far.
-    pub fn new(sink: &'a dyn ObjectSink) -> Self {
-        Self { sink }
-    }
-
-    /// Adds the next entry; names must come in ascending byte order.
-    pub fn push(&mut self, _entry: &Entry) -> Result<()> {
-        todo!()
-    }
-
-    /// Stores what is left and returns the directory's node.
-    pub fn finish(self) -> Result<ObjectId> {
-        todo!()
-    }
-}
-
-/// A directory tree in the store.
-#[allow(dead_code, reason = "skeleton")]
-#[derive(Clone, Copy)]
-pub struct Tree<'a> {
-    source: &'a dyn ObjectSource,
-    root: ObjectId,
-}
-
-impl<'a> Tree<'a> {
-    /// The tree below a directory's node.
-    pub fn new(source: &'a dyn ObjectSource, root: ObjectId) -> Self {
-        Self { source, root }
-    }
-
-    /// The entries of the root directory in order; reads one leaf at a time.
-    pub fn entries(&self) -> impl Iterator<Item = Result<Entry>> + 'a {
-        std::iter::empty()
-    }
-
-    /// The entry of that name in the root directory.
-    pub fn entry(&self, _name: &Name) -> Result<Option<Entry>> {
-        todo!()
-    }
-
-    /// The entry at a path below the root directory.
-    pub fn lookup(&self, _path: &RelPath) -> Result<Option<Entry>> {
-        todo!()
-    }
-}
-
-/// A name whose entries differ in anything at all, time included.
+/// One node.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Delta {
-    /// Where.
-    pub path: RelPath,
-    /// What the first tree has there.
-    pub old: Option<Entry>,
-    /// What the second tree has there.
-    pub new: Option<Entry>,
+pub(super) enum Node {
+    /// Entries, sorted by name.
+    Leaf(Vec<Entry>),
+    /// Nodes of the level below, sorted by last name; never empty.
+    Inner(u8, Vec<Child>),
 }
 
-/// What a visitor of [`diff_trees`] wants next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Visit {
-    /// Go on below this name: for two directories the differences between them, for a directory on one side only
-    /// all that is in it.
-    Inside,
-    /// Go on behind this name.
-    Over,
+/// A node as the level above it knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Child {
+    /// The name of the last entry below it.
+    pub(super) last: Name,
+    /// The node.
+    pub(super) id: ObjectId,
+    /// How many entries are below it.
+    pub(super) entries: u64,
 }
 
-/// Calls `visit` for every name whose entries differ, a directory before what is in it, names of one directory in
-/// order. Reads only nodes that differ, so the work grows with the difference, not with the trees.
-pub fn diff_trees(
-    _source: &dyn ObjectSource,
-    _old: &ObjectId,
-    _new: &ObjectId,
-    _visit: &mut dyn FnMut(&Delta) -> Result<Visit>,
-) -> Result<()> {
-    todo!()
+impl Child {
+    pub(super) fn encode(&self, out: &mut Encoder) {
+        out.bytes(self.last.as_bytes()).id(&self.id).uint(self.entries);
+    }
+
+    fn decode(input: &mut Decoder<'_>) -> Result<Self, Malformed> {
+        let last = Name::new(input.bytes()?).map_err(|_| input.malformed())?;
+        let (id, entries) = (input.id()?, input.uint()?);
+        if entries == 0 {
+            return Err(input.malformed());
+        }
+        Ok(Self { last, id, entries })
+    }
 }
 
-/// The tree `root` with some entries replaced, added (`Some`) or removed (`None`); their parents must be
-/// directories of the tree or be among the changes. Only nodes on the way to a change are written.
-pub fn rewrite_tree(
-    _source: &dyn ObjectSource,
-    _sink: &dyn ObjectSink,
-    _root: &ObjectId,
-    _changes: &BTreeMap<RelPath, Option<Entry>>,
-) -> Result<ObjectId> {
-    todo!()
+/// Whether a node of `level` that has `items` items in `bytes` bytes ends with the one whose last name is `last`.
+pub(super) fn ends_node(level: u8, items: usize, bytes: usize, last: &[u8]) -> bool {
+    items >= MAX_ITEMS || bytes >= MAX_BYTES || (items >= MIN_ITEMS && is_boundary(level, last))
+}
+
+/// One name in 256, others on each level.
+fn is_boundary(level: u8, name: &[u8]) -> bool {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&[level]);
+    hasher.update(name);
+    hasher.finalize().as_bytes()[0] == 0
+}
+
+impl Node {
+    /// Reads a node's bytes: the level, then items up to the end.
+    pub(super) fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
+        let mut input = Decoder::new("node", bytes);
+        let level = input.byte()?;
+        if level == 0 {
+            let mut entries: Vec<Entry> = Vec::new();
+            while !input.is_empty() {
+                let entry = Entry::decode(&mut input)?;
+                if entries.last().is_some_and(|before| before.name >= entry.name) {
+                    return Err(input.malformed());
+                }
+                entries.push(entry);
+            }
+            return Ok(Self::Leaf(entries));
+        }
+        let mut children: Vec<Child> = Vec::new();
+        while !input.is_empty() {
+            let child = Child::decode(&mut input)?;
+            if children.last().is_some_and(|before| before.last >= child.last) {
+                return Err(input.malformed());
+            }
+            children.push(child);
+        }
+        if level > MAX_LEVEL || children.is_empty() {
+            return Err(input.malformed());
+        }
+        Ok(Self::Inner(level, children))
+    }
+
+    pub(super) fn load(source: &dyn ObjectSource, id: &ObjectId) -> error::Result<Self> {
+        Self::decode(&source.get(ObjectKind::Node, id)?).map_err(damaged(id))
+    }
+
+    pub(super) fn level(&self) -> u8 {
+        match self {
+            Self::Leaf(_) => 0,
+            Self::Inner(level, _) => *level,
+        }
+    }
+
+    /// How many entries are below it; `None` if the numbers cannot be true.
+    pub(super) fn entries(&self) -> Option<u64> {
+        match self {
+            Self::Leaf(entries) => Some(entries.len() as u64),
+            Self::Inner(_, children) => {
+                children.iter().try_fold(0u64, |sum, child| sum.checked_add(child.entries))
+            }
+        }
+    }
+
+    /// A name that no name below it is less than, or for an inner node that of its first child's last entry.
+    pub(super) fn first(&self) -> Option<&Name> {
+        match self {
+            Self::Leaf(entries) => entries.first().map(|entry| &entry.name),
+            Self::Inner(_, children) => children.first().map(|child| &child.last),
+        }
+    }
+
+    /// The last name below it.
+    pub(super) fn last(&self) -> Option<&Name> {
+        match self {
+            Self::Leaf(entries) => entries.last().map(|entry| &entry.name),
+            Self::Inner(_, children) => children.last().map(|child| &child.last),
+        }
+    }
 }
