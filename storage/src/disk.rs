@@ -6,7 +6,7 @@
 use std::ffi::CStr;
 use std::fmt;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
@@ -201,6 +201,13 @@ impl Disk {
     pub fn fchmod(&self, file: impl AsFd, mode: Mode) -> io::Result<()> {
         self.hook.before(Op::SetMeta)?;
         Ok(rustix::fs::fchmod(file, mode)?)
+    }
+
+    /// Sets permission bits of what an `O_PATH` descriptor holds.
+    pub fn chmod_held(&self, file: impl AsFd, mode: Mode) -> io::Result<()> {
+        self.hook.before(Op::SetMeta)?;
+        let held = format!("/proc/self/fd/{}", file.as_fd().as_raw_fd());
+        Ok(rustix::fs::chmod(held, mode)?)
     }
 
     /// Sets the owner of a name, following no link.

@@ -1,2 +1,104 @@
 //! The few system calls that no safe crate has. The only `unsafe` of the workspace.
 #![allow(unsafe_code, reason = "each block says why it is sound")]
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+
+/// The filesystem's own handle of an open (or `O_PATH`) descriptor: its type and its bytes. `Ok(None)` where the
+/// filesystem or the sandbox gives none.
+pub fn file_handle(file: impl AsFd) -> io::Result<Option<(i32, Vec<u8>)>> {
+    const CAPACITY: usize = libc::MAX_HANDLE_SZ as usize;
+    #[repr(C)]
+    struct Handle {
+        head: libc::file_handle,
+        bytes: [u8; CAPACITY],
+    }
+    let mut handle = Handle {
+        head: libc::file_handle { handle_bytes: CAPACITY as u32, handle_type: 0, f_handle: [] },
+        bytes: [0; CAPACITY],
+    };
+    let mut mount: libc::c_int = 0;
+    // SAFETY: the handle has room for the `handle_bytes` it announces behind its head (`repr(C)`, and the head ends
+    // in an empty array of bytes), the path is a NUL-terminated constant, and all three outlive the call.
+    let done = unsafe {
+        libc::name_to_handle_at(
+            file.as_fd().as_raw_fd(),
+            c"".as_ptr(),
+            (&raw mut handle).cast(),
+            &raw mut mount,
+            libc::AT_EMPTY_PATH,
+        )
+    };
+    if done == 0 {
+        let len = (handle.head.handle_bytes as usize).min(CAPACITY);
+        return Ok(Some((handle.head.handle_type, handle.bytes[..len].to_vec())));
+    }
+    let error = io::Error::last_os_error();
+    match error.raw_os_error() {
+        Some(libc::EOPNOTSUPP | libc::ENOSYS | libc::EPERM | libc::EOVERFLOW | libc::EINVAL) => Ok(None),
+        _ => Err(error),
+    }
+}
+
+/// The supplementary groups of the process at the other end of a unix socket, as they were when it connected.
+pub fn socket_peer_groups(socket: impl AsFd) -> io::Result<Vec<u32>> {
+    let mut groups: Vec<libc::gid_t> = vec![0; 32];
+    loop {
+        let mut bytes = size_of_val(groups.as_slice()) as libc::socklen_t;
+        // SAFETY: the buffer has the announced number of bytes and outlives the call.
+        let done = unsafe {
+            libc::getsockopt(
+                socket.as_fd().as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_PEERGROUPS,
+                groups.as_mut_ptr().cast(),
+                &raw mut bytes,
+            )
+        };
+        let count = bytes as usize / size_of::<libc::gid_t>();
+        if done == 0 {
+            groups.truncate(count);
+            return Ok(groups);
+        }
+        let error = io::Error::last_os_error();
+        if error.raw_os_error() != Some(libc::ERANGE) || count <= groups.len() {
+            return Err(error);
+        }
+        groups.resize(count, 0);
+    }
+}
+
+/// Whether somebody could be changing a file's content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Writers {
+    /// Nobody has it open for writing or mapped writable.
+    None,
+    /// Somebody has.
+    Some,
+    /// The filesystem, or not being the owner, keeps us from knowing.
+    Unknown,
+}
+
+/// As linux/fcntl.h has it; the crate `libc` does not.
+const F_SETSIG: libc::c_int = 10;
+
+/// Asks by taking a read lease, which is given back at once. `file` must be open for reading only.
+pub fn writers(file: impl AsFd) -> Writers {
+    let fd = file.as_fd().as_raw_fd();
+    // Whoever opens the file for writing in the instant the lease is held makes the kernel send us a signal: SIGIO,
+    // which ends a process, unless another is chosen. SIGURG does nothing unless somebody waits for it.
+    // SAFETY: fcntl with an integer argument touches no memory; a bad descriptor is only an error.
+    if unsafe { libc::fcntl(fd, F_SETSIG, libc::SIGURG) } != 0 {
+        return Writers::Unknown;
+    }
+    // SAFETY: as above.
+    if unsafe { libc::fcntl(fd, libc::F_SETLEASE, libc::F_RDLCK) } == 0 {
+        // SAFETY: as above. It fails only if the lease was broken already, which the caller sees in the file's times.
+        unsafe { libc::fcntl(fd, libc::F_SETLEASE, libc::F_UNLCK) };
+        return Writers::None;
+    }
+    match io::Error::last_os_error().raw_os_error() {
+        Some(libc::EAGAIN) => Writers::Some,
+        _ => Writers::Unknown,
+    }
+}

@@ -7,5 +7,5 @@ mod stat;
 
 pub use identity::FileIdentity;
 pub use remove::remove_tree;
-pub use root::Root;
+pub use root::{Root, open_for_reading};
 pub use stat::{Attributes, Stat, stat, stat_fd};
