@@ -116,7 +116,7 @@ impl Error {
 }
 
 /// Adds what was being done to a system error.
-pub trait Context<T> {
+pub(crate) trait Context<T> {
     /// Wraps the error with what was being done.
     fn context(self, what: impl FnOnce() -> String) -> Result<T>;
 }
