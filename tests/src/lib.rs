@@ -12,8 +12,10 @@ pub mod files;
 pub mod mount;
 pub mod process;
 pub mod project;
+pub mod site;
 pub mod tree;
 pub mod user;
+pub mod wire;
 
 /// Says on stderr why a test cannot run on this machine or for this user.
 #[macro_export]
