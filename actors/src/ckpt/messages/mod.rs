@@ -1,0 +1,28 @@
+//! What the checkpoint actors can be asked: one message per request of the wire, and what the wire cannot carry.
+//!
+//! Each says in whose name it is asked. A workspace argument is the text as the client sent it: a workspace id or an
+//! absolute path. A snapshot argument is an id or a unique prefix of one.
+
+mod checkpoint;
+mod config;
+mod delete;
+mod diff;
+mod init;
+mod list;
+mod recover;
+mod rollback;
+mod status;
+mod store;
+mod undelivered;
+
+pub use checkpoint::{CheckpointOutcome, CreateCheckpoint};
+pub use config::{GetConfig, ReloadConfig};
+pub use delete::{Cleanup, DeleteSnapshot};
+pub use diff::DiffSnapshots;
+pub use init::InitWorkspace;
+pub use list::{ListSnapshots, ListedWorkspace, SnapshotList, SnapshotWarnings};
+pub use recover::RecoverWorkspace;
+pub use rollback::{Rollback, RollbackDone, UndoDone, UndoRollback};
+pub use status::{Advisory, HealthAdvisory, WorkspaceStatus};
+pub use store::{CheckStore, StoreSize};
+pub use undelivered::{Repeatable, Undelivered};

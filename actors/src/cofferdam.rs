@@ -1,0 +1,166 @@
+//! The whole of Cofferdam as one value: started, used from any thread or task, and stopped.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use actix::{ArbiterHandle, System};
+use cofferdam_storage::ckpt::{Backend, Error};
+use cofferdam_storage::clock::{Clock, SystemClock};
+use tokio::sync::oneshot;
+
+use crate::ckpt::{self, Ckpt, ConfigFile, ConfigSource, Installation, Parts};
+
+/// A running Cofferdam: its actors live on a thread of their own, with an actix system of their own, so that it can
+/// be started from anywhere, several times, and beside another one. Dropping it stops it.
+#[derive(Debug)]
+pub struct Cofferdam {
+    ckpt: Ckpt,
+    arbiter: ArbiterHandle,
+    /// Dropped to stop.
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What to start.
+pub struct Builder {
+    backend: Option<Arc<dyn Backend>>,
+    config: Arc<dyn ConfigSource>,
+    installation: Installation,
+    clock: Arc<dyn Clock>,
+}
+
+/// Why nothing was started.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// There is nothing to keep snapshots in.
+    #[error("no snapshot engine: give the builder a backend")]
+    NoBackend,
+    /// The engine cannot say what workspaces there are.
+    #[error(transparent)]
+    Backend(#[from] Error),
+    /// The thread ended before it was ready.
+    #[error("the actors' thread cannot be started: {0}")]
+    Thread(String),
+}
+
+impl Cofferdam {
+    /// A Cofferdam to be.
+    pub fn builder() -> Builder {
+        Builder {
+            backend: None,
+            config: Arc::new(ConfigFile(None)),
+            installation: Installation::default(),
+            clock: Arc::new(SystemClock::new()),
+        }
+    }
+
+    /// The way to the checkpoint actors, from any thread.
+    pub fn ckpt(&self) -> Ckpt {
+        self.ckpt.clone()
+    }
+
+    /// Runs a future, such as an adapter, on the actors' own thread. What it returns comes out of the receiver,
+    /// which fails if the actors stop first.
+    pub fn run<F, Fut>(&self, make: F) -> oneshot::Receiver<Fut::Output>
+    where
+        F: FnOnce(Ckpt) -> Fut + Send + 'static,
+        Fut: Future + 'static,
+        Fut::Output: Send + 'static,
+    {
+        let (sender, receiver) = oneshot::channel();
+        let ckpt = self.ckpt.clone();
+        self.arbiter.spawn_fn(move || {
+            actix::spawn(async move {
+                // Whoever asked may not care any more.
+                let _ = sender.send(make(ckpt).await);
+            });
+        });
+        receiver
+    }
+
+    /// Stops the actors, waits for whatever is being done to a disk, and lets go of the engine. Requests that wait
+    /// are answered with an error.
+    pub fn stop(self) {
+        drop(self);
+    }
+}
+
+impl Drop for Cofferdam {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take()
+            // Stopped from within, the thread ends by itself.
+            && thread.thread().id() != thread::current().id()
+            && thread.join().is_err()
+        {
+            tracing::error!("the actors' thread panicked");
+        }
+    }
+}
+
+impl Builder {
+    /// The snapshot engine.
+    pub fn backend(mut self, backend: Arc<dyn Backend>) -> Self {
+        self.backend = Some(backend);
+        self
+    }
+
+    /// Where settings come from; without this, the defaults.
+    pub fn config(mut self, source: impl ConfigSource) -> Self {
+        self.config = Arc::new(source);
+        self
+    }
+
+    /// What only the command line decides.
+    pub fn installation(mut self, installation: Installation) -> Self {
+        self.installation = installation;
+        self
+    }
+
+    /// Another clock than the machine's.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Starts the thread and the actors, and returns when they take requests. Blocks; inside a tokio task, call it
+    /// through `spawn_blocking`.
+    pub fn start(self) -> Result<Cofferdam, StartError> {
+        let parts = Parts {
+            backend: self.backend.ok_or(StartError::NoBackend)?,
+            config: self.config,
+            installation: self.installation,
+            clock: self.clock,
+        };
+        let (ready, started) = std::sync::mpsc::sync_channel(1);
+        let (stop, stopped) = oneshot::channel();
+        let thread = thread::Builder::new()
+            .name("cofferdam".to_owned())
+            .spawn(move || {
+                System::new().block_on(async move {
+                    let started = ckpt::start(parts).await.map(|ckpt| (ckpt, actix::Arbiter::current()));
+                    let running = started.is_ok();
+                    // Resolves with an error, which is the sign, when the `Cofferdam` is dropped.
+                    if ready.send(started).is_ok() && running {
+                        let _ = stopped.await;
+                    }
+                });
+            })
+            .map_err(|error| StartError::Thread(error.to_string()))?;
+        match started.recv() {
+            Ok(Ok((ckpt, arbiter))) => {
+                Ok(Cofferdam { ckpt, arbiter, stop: Some(stop), thread: Some(thread) })
+            }
+            Ok(Err(error)) => Err(error.into()),
+            Err(_) => Err(StartError::Thread("it ended at once".to_owned())),
+        }
+    }
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder").field("installation", &self.installation).finish_non_exhaustive()
+    }
+}
