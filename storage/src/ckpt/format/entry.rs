@@ -28,7 +28,7 @@ pub struct Meta {
     pub gid: u32,
     /// Time of last modification.
     pub mtime: Timestamp,
-    /// Extended attributes.
+    /// Extended attributes, sorted by name, each name once.
     pub xattrs: Xattrs,
 }
 
@@ -67,7 +67,7 @@ pub enum EntryKind {
     CharDevice(u32, u32),
     /// A block device: major, minor.
     BlockDevice(u32, u32),
-    /// A directory or file on which something is mounted. Only its name is kept; its [`Meta`] is the default,
+    /// A directory or file on which something is mounted. Only its name is stored; its [`Meta`] is the default,
     /// since what shows there belongs to the mount.
     MountPoint,
 }
@@ -114,18 +114,33 @@ impl Meta {
     pub fn decode(input: &mut Decoder<'_>) -> Result<Self, Malformed> {
         let (mode, uid, gid) = (input.uint32()?, input.uint32()?, input.uint32()?);
         let mtime = Timestamp { secs: input.int()?, nanos: input.uint32()? };
-        if mode > 0o7777 || mtime.nanos > 999_999_999 {
-            return Err(input.malformed());
-        }
         let mut xattrs = Vec::new();
         for _ in 0..input.uint()? {
             xattrs.push((input.bytes()?.into(), input.bytes()?.into()));
         }
-        Ok(Self { mode, uid, gid, mtime, xattrs: xattrs.into() })
+        let meta = Self { mode, uid, gid, mtime, xattrs: xattrs.into() };
+        if meta.is_sound() { Ok(meta) } else { Err(input.malformed()) }
+    }
+
+    fn is_sound(&self) -> bool {
+        self.mode <= 0o7777
+            && self.mtime.nanos <= 999_999_999
+            && self.xattrs.iter().all(|(name, _)| !name.is_empty())
+            && self.xattrs.is_sorted_by(|(before, _), (after, _)| before < after)
     }
 }
 
 impl Entry {
+    /// Whether the entry is what its types say in words; nothing else decodes.
+    pub(super) fn is_sound(&self) -> bool {
+        let has_bytes = match self.kind {
+            EntryKind::File { size, content: Content::Empty } => size == 0,
+            EntryKind::File { size, content: Content::Whole(_) | Content::Extents(_) } => size > 0,
+            _ => true,
+        };
+        has_bytes && self.meta.is_sound()
+    }
+
     /// Appends the entry.
     pub fn encode(&self, out: &mut Encoder) {
         out.bytes(self.name.as_bytes());
@@ -167,6 +182,7 @@ impl Entry {
             }
             EntryKind::MountPoint => {
                 out.byte(11);
+                return;
             }
         }
         self.meta.encode(out);
@@ -187,9 +203,10 @@ impl Entry {
             8 => EntryKind::Socket,
             9 => EntryKind::CharDevice(input.uint32()?, input.uint32()?),
             10 => EntryKind::BlockDevice(input.uint32()?, input.uint32()?),
-            11 => EntryKind::MountPoint,
+            11 => return Ok(Self { name, meta: Meta::default(), kind: EntryKind::MountPoint }),
             _ => return Err(input.malformed()),
         };
-        Ok(Self { name, meta: Meta::decode(input)?, kind })
+        let entry = Self { name, meta: Meta::decode(input)?, kind };
+        if entry.is_sound() { Ok(entry) } else { Err(input.malformed()) }
     }
 }

@@ -1,7 +1,9 @@
 //! A file in pieces.
 
 use super::bytes::{Decoder, Encoder, Malformed};
-use super::id::ObjectId;
+use super::id::{ObjectId, ObjectKind};
+use super::{ObjectSource, damaged};
+use crate::ckpt::error;
 
 /// One piece of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,13 +14,14 @@ pub enum Extent {
     Data(u64, ObjectId),
 }
 
-/// The pieces of a file in order; their lengths add up to its size.
+/// The pieces of a file in order, none of them empty; their lengths add up to its size.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Extents(pub Vec<Extent>);
 
 impl Extents {
     /// The object's bytes.
     pub fn encode(&self) -> Vec<u8> {
+        debug_assert!(self.size().is_some(), "what is written could not be read again");
         let mut out = Encoder::new();
         out.uint(self.0.len() as u64);
         for extent in &self.0 {
@@ -42,6 +45,20 @@ impl Extents {
             });
         }
         input.end()?;
-        Ok(Self(extents))
+        let extents = Self(extents);
+        if extents.size().is_some() { Ok(extents) } else { Err(input.malformed()) }
+    }
+
+    /// Reads the object.
+    pub fn load(source: &dyn ObjectSource, id: &ObjectId) -> error::Result<Self> {
+        Self::decode(&source.get(ObjectKind::Extents, id)?).map_err(damaged(id))
+    }
+
+    /// The size of the file; `None` if a piece is empty or no file can be that long.
+    pub fn size(&self) -> Option<u64> {
+        self.0.iter().try_fold(0u64, |sum, extent| match extent {
+            Extent::Hole(0) | Extent::Data(0, _) => None,
+            Extent::Hole(len) | Extent::Data(len, _) => sum.checked_add(*len),
+        })
     }
 }

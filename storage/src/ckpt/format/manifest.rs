@@ -2,7 +2,9 @@
 
 use super::bytes::{Decoder, Encoder, Malformed};
 use super::entry::Meta;
-use super::id::ObjectId;
+use super::id::{ObjectId, ObjectKind};
+use super::{ObjectSource, damaged};
+use crate::ckpt::error;
 use crate::ckpt::model::{Warning, WarningKind};
 use crate::path::RelPath;
 
@@ -74,11 +76,17 @@ impl Manifest {
         input.end()?;
         Ok(Self { root_meta, root, hard_links, entries, bytes, warnings })
     }
+
+    /// Reads the object.
+    pub fn load(source: &dyn ObjectSource, id: &ObjectId) -> error::Result<Self> {
+        Self::decode(&source.get(ObjectKind::Manifest, id)?).map_err(damaged(id))
+    }
 }
 
 impl HardLinks {
     /// The object's bytes.
     pub fn encode(&self) -> Vec<u8> {
+        debug_assert!(self.is_sound(), "what is written could not be read again");
         let mut out = Encoder::new();
         out.uint(self.groups.len() as u64);
         for group in &self.groups {
@@ -102,7 +110,19 @@ impl HardLinks {
             groups.push(group);
         }
         input.end()?;
-        Ok(Self { groups })
+        let links = Self { groups };
+        if links.is_sound() { Ok(links) } else { Err(input.malformed()) }
+    }
+
+    /// Reads the object.
+    pub fn load(source: &dyn ObjectSource, id: &ObjectId) -> error::Result<Self> {
+        Self::decode(&source.get(ObjectKind::HardLinks, id)?).map_err(damaged(id))
+    }
+
+    fn is_sound(&self) -> bool {
+        self.groups.iter().all(|group| {
+            group.len() >= 2 && !group[0].is_root() && group.is_sorted_by(|before, after| before < after)
+        }) && self.groups.is_sorted_by(|before, after| before[0] < after[0])
     }
 }
 

@@ -41,6 +41,10 @@ impl<'a> NodeWriter<'a> {
 
     /// Adds the next entry; names must come in ascending byte order.
     pub fn push(&mut self, entry: &Entry) -> Result<()> {
+        if !entry.is_sound() {
+            let what = format!("store {}, which contradicts itself", escape(entry.name.as_bytes()));
+            return Err(Error::io(what, io::ErrorKind::InvalidInput.into()));
+        }
         self.add(0, entry.name.as_bytes(), 1, |out| entry.encode(out))
     }
 
