@@ -1,1 +1,39 @@
-//! End-to-end tests.
+//! End-to-end tests: the built programs over their real sockets, each test in a place of its own.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(clippy::disallowed_methods, reason = "tests do to files what users do")]
+
+mod checkpoint;
+mod cleanup;
+mod cli;
+mod config;
+mod crash;
+mod daemon;
+mod diff;
+mod errors;
+mod fidelity;
+mod frames;
+mod full_disk;
+mod init;
+mod peers;
+mod requests;
+mod rollback;
+mod workspaces;
+
+use cofferdam_tests::site::{Programs, Site};
+
+/// A place of its own for a test, with the programs of this build.
+fn site() -> Site {
+    Site::new(programs())
+}
+
+/// The same for an ordinary user, also if root runs the tests.
+fn site_of_ordinary_user() -> Site {
+    Site::of_ordinary_user(programs())
+}
+
+fn programs() -> Programs {
+    Programs {
+        cofferdam: env!("CARGO_BIN_EXE_cofferdam").into(),
+        ws_ckpt: env!("CARGO_BIN_EXE_ws-ckpt").into(),
+    }
+}

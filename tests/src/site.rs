@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::JoinHandle;
 
@@ -78,6 +79,11 @@ impl Site {
         self.path("ckpt.sock")
     }
 
+    /// The daemon's configuration file. It is not there unless a test writes it.
+    pub fn config(&self) -> PathBuf {
+        self.path("config.toml")
+    }
+
     /// Makes an empty directory, owned by whom the programs run as.
     pub fn directory(&self, name: &str) -> PathBuf {
         let path = self.path(name);
@@ -120,14 +126,20 @@ impl Site {
     /// The daemon's command: `cofferdam serve` on this place's state directory and socket.
     pub fn serve(&self) -> Command {
         let mut command = self.command(&self.programs.cofferdam);
-        command.arg("serve").arg("--state-dir").arg(&self.state).arg("--socket").arg(self.socket());
-        command
+        command.arg("serve");
+        self.tell(command)
     }
 
     /// The drop-in daemon's command.
     pub fn ws_ckpt_daemon(&self) -> Command {
         let mut command = self.command(&self.programs.ws_ckpt);
-        command.arg("daemon").arg("--state-dir").arg(&self.state).arg("--socket").arg(self.socket());
+        command.arg("daemon");
+        self.tell(command)
+    }
+
+    fn tell(&self, mut command: Command) -> Command {
+        command.arg("--state-dir").arg(&self.state).arg("--socket").arg(self.socket());
+        command.arg("--config").arg(self.config());
         command
     }
 
@@ -214,7 +226,8 @@ pub struct Daemon {
     socket: PathBuf,
     /// The first line it printed.
     ready: String,
-    stdout: Receiver<String>,
+    /// In a mutex only so that threads of a test may share the daemon.
+    stdout: Mutex<Receiver<String>>,
     stderr: Option<JoinHandle<String>>,
 }
 
@@ -223,7 +236,7 @@ impl Daemon {
     #[track_caller]
     pub fn start(command: &mut Command, socket: &Path) -> Self {
         let mut daemon = Self::spawn(command, socket);
-        match daemon.stdout.recv_timeout(PATIENCE) {
+        match daemon.next_line() {
             Ok(line) => daemon.ready = line,
             Err(RecvTimeoutError::Timeout) => panic!("{command:?} neither serves nor ends"),
             Err(RecvTimeoutError::Disconnected) => {
@@ -255,7 +268,17 @@ impl Daemon {
             let _ = errors.read_to_end(&mut text);
             String::from_utf8_lossy(&text).into_owned()
         });
-        Self { child, socket: socket.to_owned(), ready: String::new(), stdout, stderr: Some(stderr) }
+        Self {
+            child,
+            socket: socket.to_owned(),
+            ready: String::new(),
+            stdout: Mutex::new(stdout),
+            stderr: Some(stderr),
+        }
+    }
+
+    fn next_line(&self) -> Result<String, RecvTimeoutError> {
+        self.stdout.lock().unwrap().recv_timeout(PATIENCE)
     }
 
     /// The line by which it said that it serves.
@@ -368,7 +391,7 @@ impl Daemon {
     pub fn wait(&mut self) -> (i32, String) {
         // Its end closes its stdout, and this channel with it.
         loop {
-            match self.stdout.recv_timeout(PATIENCE) {
+            match self.next_line() {
                 Ok(_) => {}
                 Err(RecvTimeoutError::Timeout) => panic!("the daemon does not end"),
                 Err(RecvTimeoutError::Disconnected) => break,

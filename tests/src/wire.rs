@@ -56,6 +56,15 @@ impl Wire {
         }
     }
 
+    /// Whether an answer, or the end of the connection, can be received within `time`.
+    pub fn receives_within(&mut self, time: Duration) -> bool {
+        self.stream.set_read_timeout(Some(time)).unwrap();
+        let mut byte = [0];
+        let seen = rustix::net::recv(&self.stream, &mut byte, rustix::net::RecvFlags::PEEK);
+        self.stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        seen.is_ok()
+    }
+
     /// Sends a request and receives its response.
     pub fn call(&mut self, request: &WsCkptRequest) -> WsCkptResponse {
         self.send(request);

@@ -1,0 +1,169 @@
+//! What only root can make, or not every filesystem has, comes back as well.
+
+use cofferdam_tests::site::run;
+use cofferdam_tests::tree::Tree;
+use cofferdam_tests::user::{NOBODY, SOMEBODY, give};
+use cofferdam_tests::{files, project, skip, user};
+
+use crate::site;
+
+#[test]
+fn roots_project_comes_back_with_owners_set_id_bits_devices_and_attributes() {
+    if !user::is_root() {
+        skip!("needs root to make devices and other users' files");
+    }
+    let site = site();
+    let daemon = site.start();
+    let ws = site.path("project");
+    files::write(ws.join("plain"), "x");
+    files::write(ws.join("of-nobody/file"), "y");
+    give(ws.join("of-nobody"), NOBODY);
+    give(ws.join("of-nobody/file"), SOMEBODY);
+    files::write(ws.join("setuid"), "tool");
+    files::chmod(ws.join("setuid"), 0o4755);
+    files::mkdir(ws.join("shared"));
+    files::chmod(ws.join("shared"), 0o3775);
+    files::null_device(ws.join("null"));
+    files::fifo(ws.join("pipe"));
+    files::socket(ws.join("socket"));
+    files::symlink("nowhere", ws.join("link"));
+    give(ws.join("link"), NOBODY);
+    let attributes: Vec<_> = [
+        ("plain", "user.mine", b"value\0with a NUL".to_vec()),
+        ("plain", "trusted.of-root", b"t".to_vec()),
+        ("plain", "user.large", project::noise(2000)),
+        ("shared", "user.on-a-directory", b"d".to_vec()),
+        // An access list: owner rwx, user 65534 r-x, group r--, mask r-x, others none.
+        ("plain", "system.posix_acl_access", acl()),
+        // A file capability: cap_net_bind_service, effective and permitted.
+        (
+            "plain",
+            "security.capability",
+            [1, 0, 0, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0].to_vec(),
+        ),
+    ]
+    .into_iter()
+    .filter(|(file, name, value)| files::set_xattr(ws.join(file), name, value))
+    .collect();
+    assert!(attributes.len() > 1, "a filesystem without attributes proves nothing here");
+    for name in ["plain", "null", "pipe", "socket", "link", "shared", ""] {
+        files::set_mtime(ws.join(name), 1_400_000_000, 42);
+    }
+    let before = Tree::read(&ws);
+    daemon.checkpoint(&ws, "one");
+    assert_eq!(daemon.diff(&ws, "one", "@live"), []);
+
+    for name in ["plain", "null", "pipe", "socket", "link", "of-nobody", "setuid"] {
+        files::remove(ws.join(name));
+    }
+    files::chmod(ws.join("shared"), 0o700);
+    let broken = Tree::read(&ws);
+    daemon.rollback(&ws, "one");
+    before.assert_same(&Tree::read(&ws), "after the rollback");
+    let undone = run(&mut site.ws_ckpt(&["undo", "-w", ws.to_str().unwrap()]));
+    assert_eq!(undone.code, 0, "{undone:?}");
+    broken.assert_same(&Tree::read(&ws), "after undo");
+    daemon.rollback(&ws, "one");
+
+    // Changed in nothing but an attribute, or an owner.
+    assert!(files::set_xattr(ws.join("plain"), "user.mine", b"other"));
+    give(ws.join("setuid"), NOBODY);
+    files::set_mtime(&ws, 1_400_000_000, 42);
+    let paths: Vec<_> = daemon.diff(&ws, "one", "@live").into_iter().map(|change| change.path).collect();
+    assert_eq!(paths, ["plain", "setuid"]);
+    daemon.rollback(&ws, "one");
+    before.assert_same(&Tree::read(&ws), "after attributes and owners were changed");
+}
+
+/// The bytes of an access list as the kernel takes them.
+fn acl() -> Vec<u8> {
+    const NO_ID: u32 = u32::MAX;
+    let entries: [(u16, u16, u32); 5] =
+        [(0x01, 7, NO_ID), (0x02, 5, NOBODY), (0x04, 4, NO_ID), (0x10, 5, NO_ID), (0x20, 0, NO_ID)];
+    let mut bytes = 2_u32.to_le_bytes().to_vec();
+    for (tag, permissions, id) in entries {
+        bytes.extend(tag.to_le_bytes());
+        bytes.extend(permissions.to_le_bytes());
+        bytes.extend(id.to_le_bytes());
+    }
+    bytes
+}
+
+#[test]
+fn holes_stay_holes_and_long_chains_of_directories_are_walked() {
+    let site = site();
+    let daemon = site.start();
+    let ws = site.workspace("project");
+    files::sparse(
+        ws.join("sparse"),
+        10 << 30,
+        &[(0, b"begin"), (5 << 30, b"middle"), ((10 << 30) - 4, b"tail")],
+    );
+    files::sparse(ws.join("only-a-hole"), 1 << 30, &[]);
+    let mut deep = ws.clone();
+    for n in 0..120 {
+        deep.push(format!("level-{n}"));
+    }
+    files::write(deep.join("bottom"), "deep");
+    // Hashing ten gigabytes of nothing would take a debug build minutes; the ranges say enough.
+    let blocks =
+        |name: &str| std::os::unix::fs::MetadataExt::blocks(&std::fs::metadata(ws.join(name)).unwrap());
+    let before = (blocks("sparse"), blocks("only-a-hole"));
+    daemon.checkpoint(&ws, "one");
+    files::remove(ws.join("sparse"));
+    files::remove(ws.join("only-a-hole"));
+    files::remove(ws.join("level-0"));
+    daemon.rollback(&ws, "one");
+    assert!(blocks("sparse") <= before.0 + 64 && blocks("only-a-hole") <= before.1 + 8, "holes were filled");
+    let restored = std::fs::File::open(ws.join("sparse")).unwrap();
+    let read = |offset: u64, len: usize| {
+        let mut bytes = vec![0; len];
+        std::os::unix::fs::FileExt::read_exact_at(&restored, &mut bytes, offset).unwrap();
+        bytes
+    };
+    assert_eq!(restored.metadata().unwrap().len(), 10 << 30);
+    assert_eq!((read(0, 5), read(5 << 30, 6)), (b"begin".to_vec(), b"middle".to_vec()));
+    assert_eq!((read((10 << 30) - 4, 4), read(7 << 30, 4)), (b"tail".to_vec(), vec![0; 4]));
+    assert_eq!(files::read(deep.join("bottom")), b"deep");
+    assert_eq!(site.check(), 1);
+}
+
+#[test]
+fn a_write_through_a_mapping_that_was_open_before_is_not_missed() {
+    // A store through a shared mapping moves neither mtime nor ctime once its page is dirty. Python has mmap, and
+    // is everywhere but where it is not.
+    const WRITER: &str = r#"
+import mmap, sys
+with open(sys.argv[1], "r+b") as f:
+    m = mmap.mmap(f.fileno(), 0)
+    m[0:4] = b"1111"
+    print("one", flush=True)
+    sys.stdin.readline()
+    m[0:4] = b"2222"
+    print("two", flush=True)
+    sys.stdin.readline()
+"#;
+    use std::io::{BufRead, BufReader, Write};
+    use std::process::Stdio;
+
+    let site = site();
+    let daemon = site.start();
+    let ws = site.workspace("project");
+    files::write(ws.join("mapped"), "0000");
+    let mut command = site.command("python3");
+    command.args(["-c", WRITER]).arg(ws.join("mapped")).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let Ok(mut writer) = command.spawn() else { skip!("no python3 to map a file with") };
+    let mut lines = BufReader::new(writer.stdout.take().unwrap()).lines();
+    let mut stdin = writer.stdin.take().unwrap();
+    assert_eq!(lines.next().unwrap().unwrap(), "one");
+    daemon.checkpoint(&ws, "one");
+    stdin.write_all(b"\n").unwrap();
+    assert_eq!(lines.next().unwrap().unwrap(), "two");
+    daemon.checkpoint(&ws, "two");
+    drop(stdin);
+    assert!(writer.wait().unwrap().success());
+    daemon.rollback(&ws, "one");
+    assert_eq!(files::read(ws.join("mapped")), b"1111");
+    daemon.rollback(&ws, "two");
+    assert_eq!(files::read(ws.join("mapped")), b"2222");
+}
