@@ -7,10 +7,12 @@ use std::sync::{Arc, Mutex};
 use super::{ObjectId, ObjectKind, ObjectSink, ObjectSource};
 use crate::ckpt::error::{Error, Result};
 
+type Stored = (ObjectKind, Arc<[u8]>);
+
 /// Objects by id; counts how often it is asked.
 #[derive(Debug, Default)]
 pub(crate) struct MemoryObjects {
-    objects: Mutex<HashMap<ObjectId, (ObjectKind, Arc<[u8]>)>>,
+    objects: Mutex<HashMap<ObjectId, Stored>>,
     gets: AtomicUsize,
     puts: AtomicUsize,
 }

@@ -8,8 +8,15 @@
 //! - [`ObjectReader`] finds, reads and proves objects;
 //! - [`PackStorage`] is where packs are kept.
 
+mod block;
+mod layout;
+mod lru;
 mod reader;
 mod storage;
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
 mod verify;
 mod writer;
 
@@ -19,6 +26,7 @@ pub use verify::{PackCheck, read_index, verify};
 pub use writer::{NewPack, PackWriter, Written};
 
 use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::error::Result;
 use super::format::{ObjectId, ObjectKind};
@@ -103,4 +111,9 @@ pub trait ObjectIndex: Send + Sync {
     /// The same for a writer that would rather not store the object once more: packs about to be removed do
     /// not count. The publishing transaction checks [`Written::reused`] again.
     fn find_reusable(&self, id: &ObjectId) -> Result<Option<Location>>;
+}
+
+/// What these mutexes guard is whole after every step, so a panic elsewhere does not make it unusable.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,35 +1,98 @@
 //! Reading objects.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-use super::{ObjectIndex, PackId, PackStorage};
-use crate::ckpt::error::Result;
+use super::block::{read, read_block};
+use super::layout::{HEADER_LEN, check_header, damaged};
+use super::lru::Lru;
+use super::{Location, ObjectIndex, PackFile, PackId, PackStorage, lock};
+use crate::ckpt::error::{Error, Result};
 use crate::ckpt::format::{ObjectId, ObjectKind, ObjectSource};
+
+/// Bytes of decompressed blocks that are kept.
+const BLOCK_CACHE: usize = 16 << 20;
+/// Packs that are kept open.
+const OPEN_PACKS: usize = 64;
+
+/// A block's pack, and where in it the block begins.
+type BlockKey = (PackId, u64);
 
 /// Finds objects by the index, reads them from packs and proves them: a block by its checksum, an object by its
 /// id. Keeps some decompressed blocks and open files.
-#[allow(dead_code, reason = "skeleton")]
 pub struct ObjectReader {
     storage: Arc<dyn PackStorage>,
     index: Arc<dyn ObjectIndex>,
+    blocks: Mutex<Lru<BlockKey, Arc<[u8]>>>,
+    files: Mutex<Lru<PackId, Arc<dyn PackFile>>>,
 }
 
 impl ObjectReader {
     /// Reads objects that `index` knows from packs in `storage`.
     pub fn new(storage: Arc<dyn PackStorage>, index: Arc<dyn ObjectIndex>) -> Self {
-        Self { storage, index }
+        let (blocks, files) = (Mutex::new(Lru::new(BLOCK_CACHE)), Mutex::new(Lru::new(OPEN_PACKS)));
+        Self { storage, index, blocks, files }
     }
 
     /// Closes a pack that is about to be removed and forgets its blocks.
-    pub fn forget(&self, _pack: &PackId) {}
+    pub fn forget(&self, pack: &PackId) {
+        lock(&self.files).forget(|open| open == pack);
+        lock(&self.blocks).forget(|(of, _)| of == pack);
+    }
+
+    pub(super) fn storage(&self) -> &dyn PackStorage {
+        &*self.storage
+    }
+
+    pub(super) fn index(&self) -> &dyn ObjectIndex {
+        &*self.index
+    }
+
+    /// Reads and proves an object whose place is known.
+    pub(super) fn read(&self, kind: ObjectKind, id: &ObjectId, at: &Location) -> Result<Arc<[u8]>> {
+        let block = self.block(&at.pack, at.block)?;
+        let from = at.offset as usize;
+        let bytes = from.checked_add(at.len as usize).and_then(|to| block.get(from..to));
+        match bytes {
+            Some(bytes) if ObjectId::of(kind, bytes) == *id => {
+                Ok(if bytes.len() == block.len() { block } else { bytes.into() })
+            }
+            _ => Err(damaged(&at.pack, format_args!("object {id} is not what is at {}+{from}", at.block))),
+        }
+    }
+
+    fn block(&self, pack: &PackId, offset: u64) -> Result<Arc<[u8]>> {
+        if let Some(block) = lock(&self.blocks).get(&(*pack, offset)) {
+            return Ok(block);
+        }
+        let file = self.file(pack)?;
+        // Unlocked: that two threads read the same block costs less than that they wait for each other.
+        let (_, block) = read_block(&*file, pack, offset)?;
+        lock(&self.blocks).insert((*pack, offset), block.clone(), block.len());
+        Ok(block)
+    }
+
+    fn file(&self, pack: &PackId) -> Result<Arc<dyn PackFile>> {
+        if let Some(file) = lock(&self.files).get(pack) {
+            return Ok(file);
+        }
+        let file: Arc<dyn PackFile> = self.storage.open(pack)?.into();
+        let mut header = [0; HEADER_LEN];
+        read(&*file, pack, &mut header, 0)?;
+        check_header(&header, pack)?;
+        lock(&self.files).insert(*pack, file.clone(), 1);
+        Ok(file)
+    }
 }
 
 impl ObjectSource for ObjectReader {
-    fn get(&self, _kind: ObjectKind, _id: &ObjectId) -> Result<Arc<[u8]>> {
-        todo!()
+    fn get(&self, kind: ObjectKind, id: &ObjectId) -> Result<Arc<[u8]>> {
+        match self.index.find(id)? {
+            Some(at) => self.read(kind, id, &at),
+            None => Err(Error::Corrupt(format!("object {id} is in no pack"))),
+        }
     }
 
-    fn has(&self, _id: &ObjectId) -> Result<bool> {
-        todo!()
+    fn has(&self, id: &ObjectId) -> Result<bool> {
+        Ok(self.index.find(id)?.is_some())
     }
 }

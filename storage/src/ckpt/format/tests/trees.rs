@@ -1,6 +1,7 @@
 //! Building, reading, comparing and changing trees.
 
 use std::collections::BTreeMap;
+use std::slice::from_ref;
 
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -181,7 +182,7 @@ fn nothing_is_said_about_the_inside_of_a_directory_that_could_not_be_listed() {
     let objects = MemoryObjects::new();
     let listed = directory("a", write(&objects, &[file("x", 1)]));
     let unlisted = Entry { kind: EntryKind::Directory(None), ..listed.clone() };
-    let (old, new) = (write(&objects, &[listed.clone()]), write(&objects, &[unlisted.clone()]));
+    let (old, new) = (write(&objects, from_ref(&listed)), write(&objects, from_ref(&unlisted)));
     let delta = Delta { path: path("a"), old: Some(listed), new: Some(unlisted) };
     assert_eq!(all_deltas(&objects, &old, &new), [delta]);
 }
