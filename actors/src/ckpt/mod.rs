@@ -1,11 +1,19 @@
 //! Workspaces and their snapshots: one actor that routes, one actor per workspace that writes.
 
+mod collector;
 mod config;
 mod failure;
 mod mailboxes;
 mod messages;
+mod operations;
+mod reference;
+mod retention;
 mod shown;
 mod snapshot_actor;
+#[cfg(test)]
+mod testing;
+mod ticket;
+mod workspace_actor;
 
 use std::sync::Arc;
 

@@ -1,37 +1,176 @@
 //! The registry of workspaces: routes every request, and answers from memory what memory knows.
+//!
+//! One file per concern: [`find`] which workspace a client means, [`write`] how a write gets its turn, [`repeats`]
+//! what happens to a request that comes twice, [`schedule`] what happens by itself; the others answer messages.
 
+mod checkpoint;
+mod config;
+mod delete;
+mod find;
+mod init;
+mod list;
+mod reads;
+mod recover;
+mod registry;
+mod repeats;
+mod rollback;
+mod schedule;
+mod status;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::fut;
 use actix::prelude::*;
-use cofferdam_protocol::ckpt::WsCkptErrorCode;
-use cofferdam_storage::ckpt::Error;
+use cofferdam_storage::ckpt::config::Config;
+use cofferdam_storage::ckpt::{Error, FsUsage, WorkspaceState};
+use tokio::sync::{Mutex, Semaphore};
+use tokio::task::spawn_blocking;
 
-use super::messages::*;
-use super::{Ckpt, Failure, Parts};
+use super::collector::{Collect, CollectorActor};
+use super::failure::{Failure, RoutingError, Trouble};
+use super::mailboxes::Ckpt;
+use super::workspace_actor::{View, WorkspaceActor, Writer};
+use super::{Parts, messages};
+use find::InitLocks;
+use registry::Registry;
+use repeats::Repeats;
 
-struct SnapshotActor;
+/// Requests under way that do not end at once; further ones are refused.
+const MAX_REQUESTS: usize = 512;
+/// Comparisons and the like that read packs or trees at the same time; further ones wait.
+const MAX_READS: usize = 4;
+/// Messages that wait to be looked at.
+const MAILBOX: usize = 256;
+
+/// What an answer takes: a future that the actor polls and that sees the actor whenever it goes on.
+type Step<T> = ResponseActFuture<SnapshotActor, Result<T, Failure>>;
+
+/// Makes the actor of one workspace. Tests put a probe in its place.
+type MakeWriter = Box<dyn Fn(View) -> Writer>;
+
+/// Owns the registry, the settings and the schedules.
+pub(super) struct SnapshotActor {
+    parts: Parts,
+    make_writer: MakeWriter,
+    registry: Registry,
+    init_locks: InitLocks,
+    settings: Config,
+    /// Two reloads at once must not end with the older one's settings.
+    reloading: Arc<Mutex<()>>,
+    repeats: Repeats,
+    /// Monotonic time of the start, for the uptime.
+    started: Duration,
+    usage: FsUsage,
+    usage_is_being_read: bool,
+    collector: Recipient<Collect>,
+    timers: schedule::Timers,
+    room: Arc<Semaphore>,
+    reads: Arc<Semaphore>,
+    checks: Arc<Semaphore>,
+}
+
+/// Reads what is on disk and starts the actors.
+pub(super) async fn start(parts: Parts) -> Result<Ckpt, Error> {
+    let (backend, source) = (Arc::clone(&parts.backend), Arc::clone(&parts.config));
+    let load = move || -> Result<_, Error> {
+        let settings = source.load().unwrap_or_else(|error| {
+            tracing::warn!(%error, "the configuration cannot be used; the defaults are in effect");
+            Config::default()
+        });
+        let usage = backend.usage().unwrap_or_else(|error| {
+            tracing::warn!(%error, "the space of the store's filesystem is not known");
+            FsUsage::default()
+        });
+        Ok((backend.workspaces()?, settings, usage))
+    };
+    let (states, settings, usage) =
+        spawn_blocking(load).await.map_err(|error| Error::Catalog(format!("cannot be read: {error}")))??;
+    let collector = CollectorActor::new(Arc::clone(&parts.backend)).start().recipient();
+    let (backend, clock) = (Arc::clone(&parts.backend), Arc::clone(&parts.clock));
+    let make_writer = Box::new(move |view| {
+        Writer::from(WorkspaceActor::new(Arc::clone(&backend), Arc::clone(&clock), view).start())
+    });
+    let actor = SnapshotActor::new(parts, make_writer, collector, settings, usage, states);
+    Ok(Ckpt::from(actor.start()))
+}
+
+impl SnapshotActor {
+    fn new(
+        parts: Parts,
+        make_writer: MakeWriter,
+        collector: Recipient<Collect>,
+        settings: Config,
+        usage: FsUsage,
+        states: Vec<WorkspaceState>,
+    ) -> Self {
+        let mut registry = Registry::default();
+        for state in states {
+            registry.register(state, &make_writer);
+        }
+        Self {
+            started: parts.clock.monotonic(),
+            parts,
+            make_writer,
+            registry,
+            init_locks: InitLocks::default(),
+            settings,
+            reloading: Arc::default(),
+            repeats: Repeats::default(),
+            usage,
+            usage_is_being_read: false,
+            collector,
+            timers: schedule::Timers::default(),
+            room: Arc::new(Semaphore::new(MAX_REQUESTS)),
+            reads: Arc::new(Semaphore::new(MAX_READS)),
+            checks: Arc::new(Semaphore::new(1)),
+        }
+    }
+
+    /// Answers a request that does not end at once, if there is room for it.
+    fn serve<T: 'static>(&mut self, answer: impl FnOnce(&mut Self) -> Step<T>) -> Step<T> {
+        match Arc::clone(&self.room).try_acquire_owned() {
+            Ok(place) => Box::pin(answer(self).map(move |result, _, _| {
+                drop(place);
+                result
+            })),
+            Err(_) => refuse(RoutingError::Overloaded),
+        }
+    }
+}
 
 impl Actor for SnapshotActor {
     type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        ctx.set_mailbox_capacity(MAILBOX);
+        self.arm_timers(ctx);
+    }
 }
 
-pub(super) async fn start(_parts: Parts) -> Result<Ckpt, Error> {
-    Ok(Ckpt::from(SnapshotActor.start()))
+/// An answer that is known already.
+fn done<T: 'static>(answer: T) -> Step<T> {
+    Box::pin(fut::ready(Ok(answer)))
 }
 
-macro_rules! unanswered {
-    ($($message:ty)+) => {$(
-        impl Handler<$message> for SnapshotActor {
-            type Result = <$message as Message>::Result;
-            fn handle(&mut self, _: $message, _: &mut Context<Self>) -> Self::Result {
-                Err(Failure { code: WsCkptErrorCode::InternalError, message: "not answered yet".to_owned() })
-            }
-        }
-    )+};
+/// A refusal.
+fn refuse<T: 'static>(failure: impl Into<Failure>) -> Step<T> {
+    Box::pin(fut::ready(Err(failure.into())))
 }
-unanswered!(InitWorkspace Rollback UndoRollback DeleteSnapshot Cleanup RecoverWorkspace);
-unanswered!(CreateCheckpoint ListSnapshots DiffSnapshots WorkspaceStatus GetConfig ReloadConfig);
-unanswered!(HealthAdvisory SnapshotWarnings CheckStore StoreSize);
 
-impl<M: Repeatable> Handler<Undelivered<M>> for SnapshotActor {
-    type Result = ();
-    fn handle(&mut self, _: Undelivered<M>, _: &mut Context<Self>) {}
+/// Runs something that may block on a thread where it may. A panic becomes a failure.
+async fn blocking<T, E>(work: impl FnOnce() -> Result<T, E> + Send + 'static) -> Result<T, Failure>
+where
+    T: Send + 'static,
+    E: Into<Trouble> + Send + 'static,
+{
+    match spawn_blocking(work).await {
+        Ok(result) => result.map_err(|error| error.into().into()),
+        Err(error) if error.is_panic() => Err(RoutingError::Panicked.into()),
+        Err(_) => Err(RoutingError::Stopping.into()),
+    }
 }

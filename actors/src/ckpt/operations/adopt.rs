@@ -1,0 +1,21 @@
+//! Init of a workspace that is registered: takes the directory over if it was replaced.
+
+use cofferdam_storage::ckpt::WorkspaceState;
+
+use super::{After, Operation, Outcome, Target};
+use crate::ckpt::failure::Trouble;
+
+/// Compares the directory with the one that was registered, and takes it over with its snapshots if it is another.
+pub(crate) struct Adopt;
+
+impl Operation for Adopt {
+    type Done = WorkspaceState;
+
+    fn run(self, on: &Target) -> Result<Outcome<WorkspaceState>, Trouble> {
+        let state = on.backend.init(&on.peer, &on.workspace.path)?;
+        // A directory that now belongs to somebody else is another workspace, not this one's new state.
+        let after =
+            if state.workspace.id == on.workspace.id { After::State(state.clone()) } else { After::Same };
+        Ok(Outcome { done: state, after })
+    }
+}

@@ -1,0 +1,28 @@
+//! Gives the directory a snapshot's tree.
+
+use cofferdam_storage::ckpt::Error;
+
+use super::{Operation, Outcome, Target};
+use crate::ckpt::failure::Trouble;
+use crate::ckpt::messages::RollbackDone;
+use crate::ckpt::reference;
+
+/// Gives the directory a snapshot's tree.
+pub(crate) struct RollBack {
+    /// Which snapshot: an id or a unique prefix.
+    pub(crate) to: String,
+}
+
+impl Operation for RollBack {
+    type Done = RollbackDone;
+
+    fn run(self, on: &Target) -> Result<Outcome<RollbackDone>, Trouble> {
+        let snapshot = reference::find(&on.snapshots, &self.to)?;
+        if snapshot.missing {
+            return Err(Error::SnapshotMissing(snapshot.id.clone()).into());
+        }
+        let outcome = on.backend.rollback(&on.peer, &on.workspace.id, &snapshot.id)?;
+        let (workspace, to) = (on.workspace.id.clone(), snapshot.id.clone());
+        Ok(Outcome::same(RollbackDone { workspace, to, outcome }))
+    }
+}

@@ -1,0 +1,18 @@
+//! Takes the newest rollback back.
+
+use super::{Operation, Outcome, Target};
+use crate::ckpt::failure::Trouble;
+use crate::ckpt::messages::UndoDone;
+
+/// Takes the newest rollback back.
+pub(crate) struct Undo;
+
+impl Operation for Undo {
+    type Done = UndoDone;
+
+    fn run(self, on: &Target) -> Result<Outcome<UndoDone>, Trouble> {
+        let outcome = on.backend.undo(&on.peer, &on.workspace.id)?;
+        let (workspace, path) = (on.workspace.id.clone(), on.workspace.path.clone());
+        Ok(Outcome::same(UndoDone { workspace, path, outcome }))
+    }
+}

@@ -1,0 +1,92 @@
+//! Which workspace a client means, and registering the one it means.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Weak};
+
+use actix::prelude::*;
+use cofferdam_protocol::ckpt::WorkspaceId;
+use cofferdam_storage::peer::Peer;
+use tokio::sync::{Mutex, OwnedMutexGuard};
+
+use super::registry::Lookup;
+use super::{RoutingError, SnapshotActor, Step, blocking, done, refuse};
+
+/// The workspace a client means.
+pub(super) struct Found {
+    /// Its id.
+    pub(super) id: WorkspaceId,
+    /// Whether this very request registered it.
+    pub(super) fresh: bool,
+}
+
+/// One lock per path that is being registered, so that two requests give one registration.
+#[derive(Default)]
+pub(super) struct InitLocks(HashMap<PathBuf, Weak<Mutex<()>>>);
+
+impl InitLocks {
+    fn lock(&mut self, path: PathBuf) -> impl Future<Output = OwnedMutexGuard<()>> + use<> {
+        self.0.retain(|_, lock| lock.strong_count() > 0);
+        let lock = self.0.get(&path).and_then(Weak::upgrade).unwrap_or_else(|| {
+            let lock = Arc::default();
+            self.0.insert(path, Arc::downgrade(&lock));
+            lock
+        });
+        lock.lock_owned()
+    }
+}
+
+impl SnapshotActor {
+    /// The registered workspace that `argument` means to this peer. Leaves the thread only for a path that is not
+    /// registered as it stands.
+    pub(super) fn find(&mut self, peer: &Peer, argument: &str) -> Step<WorkspaceId> {
+        let not_found = RoutingError::WorkspaceNotFound(argument.to_owned());
+        match self.registry.lookup(peer, argument) {
+            Lookup::Known(id) => done(id),
+            Lookup::Nothing => refuse(not_found),
+            Lookup::Path(path) => {
+                let (backend, peer) = (Arc::clone(&self.parts.backend), peer.clone());
+                let asking = peer.clone();
+                let canonical = blocking(move || backend.canonical(&asking, &path));
+                Box::pin(canonical.into_actor(self).map(move |canonical, actor, _| {
+                    let at = canonical.ok().and_then(|path| actor.registry.at(&peer, &path));
+                    at.ok_or_else(|| not_found.into())
+                }))
+            }
+        }
+    }
+
+    /// The workspace that `argument` means to this peer; an unknown directory is registered.
+    pub(super) fn find_or_init(&mut self, peer: &Peer, argument: &str) -> Step<Found> {
+        let path = match self.registry.lookup(peer, argument) {
+            Lookup::Known(id) => return done(Found { id, fresh: false }),
+            Lookup::Nothing if argument.trim().is_empty() => return refuse(RoutingError::BlankPath),
+            Lookup::Nothing => return refuse(RoutingError::RelativePath(argument.to_owned())),
+            Lookup::Path(path) => path,
+        };
+        let (backend, peer) = (Arc::clone(&self.parts.backend), peer.clone());
+        let (asking, asked) = (peer.clone(), path.clone());
+        let canonical = blocking(move || backend.canonical(&asking, &asked));
+        Box::pin(canonical.into_actor(self).then(move |canonical, actor, _| {
+            // What has no canonical form cannot be registered either, and the engine says best why.
+            let path = canonical.unwrap_or(path);
+            let lock = actor.init_locks.lock(path.clone());
+            lock.into_actor(actor).then(move |lock, actor, _| actor.init_locked(lock, peer, path))
+        }))
+    }
+
+    fn init_locked(&mut self, lock: OwnedMutexGuard<()>, peer: Peer, path: PathBuf) -> Step<Found> {
+        if let Some(id) = self.registry.at(&peer, &path) {
+            return done(Found { id, fresh: false });
+        }
+        let backend = Arc::clone(&self.parts.backend);
+        let init = blocking(move || backend.init(&peer, &path));
+        Box::pin(init.into_actor(self).map_ok(move |state, actor, _| {
+            let fresh = actor.registry.get(&state.workspace.id).is_none();
+            let id = actor.registry.register(state, &actor.make_writer);
+            // Whoever waits for this lock finds the workspace.
+            drop(lock);
+            Found { id, fresh }
+        }))
+    }
+}

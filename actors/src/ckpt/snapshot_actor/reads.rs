@@ -1,0 +1,126 @@
+//! Answers what must be read from the store: comparisons, warnings, checks and sizes. None of it waits for a write
+//! to end.
+
+use std::sync::Arc;
+
+use actix::prelude::*;
+use cofferdam_protocol::ckpt::{DiffEntry, WorkspaceId};
+use cofferdam_storage::ckpt::{self, Backend, CheckReport, Error, Snapshot, TreeRef, Warning};
+use tokio::sync::Semaphore;
+
+use super::super::reference;
+use super::super::shown::shown_change;
+use super::messages::{CheckStore, DiffSnapshots, SnapshotWarnings, StoreSize};
+use super::{RoutingError, SnapshotActor, Step, blocking, refuse};
+
+/// What Diff calls the directory as it is now; a snapshot of that very name wins.
+const LIVE: &str = "@live";
+
+impl Handler<DiffSnapshots> for SnapshotActor {
+    type Result = Step<Vec<DiffEntry>>;
+
+    fn handle(&mut self, request: DiffSnapshots, _: &mut Context<Self>) -> Self::Result {
+        self.serve(|actor| {
+            let DiffSnapshots { peer, workspace, from, to } = request;
+            Box::pin(actor.find(&peer, &workspace).and_then(move |id, actor, _| {
+                match actor.trees(&id, workspace, &from, &to) {
+                    Ok((from, to)) => actor.read(move |backend| {
+                        let changes = backend.diff(&peer, &id, &from, &to)?;
+                        Ok(changes.iter().map(shown_change).collect())
+                    }),
+                    Err(error) => refuse(error),
+                }
+            }))
+        })
+    }
+}
+
+impl Handler<SnapshotWarnings> for SnapshotActor {
+    type Result = Step<Vec<Warning>>;
+
+    fn handle(&mut self, request: SnapshotWarnings, _: &mut Context<Self>) -> Self::Result {
+        self.serve(|actor| {
+            let SnapshotWarnings { peer, workspace, snapshot } = request;
+            Box::pin(actor.find(&peer, &workspace).and_then(move |id, actor, _| {
+                let snapshots = actor.snapshots(&id, workspace);
+                let found = snapshots.and_then(|all| Ok(reference::find(&all, &snapshot)?.id.clone()));
+                match found {
+                    Ok(snapshot) => actor.read(move |backend| backend.warnings(&id, &snapshot)),
+                    Err(error) => refuse(error),
+                }
+            }))
+        })
+    }
+}
+
+impl Handler<CheckStore> for SnapshotActor {
+    type Result = Step<CheckReport>;
+
+    fn handle(&mut self, CheckStore { peer, read_data }: CheckStore, _: &mut Context<Self>) -> Self::Result {
+        self.serve(|actor| {
+            if !peer.is_privileged() {
+                return refuse(RoutingError::NotPrivileged);
+            }
+            actor.read_as(Arc::clone(&actor.checks), move |backend| backend.check(read_data))
+        })
+    }
+}
+
+impl Handler<StoreSize> for SnapshotActor {
+    type Result = Step<ckpt::StoreSize>;
+
+    fn handle(&mut self, StoreSize { peer }: StoreSize, _: &mut Context<Self>) -> Self::Result {
+        self.serve(|actor| {
+            if !peer.is_privileged() {
+                return refuse(RoutingError::NotPrivileged);
+            }
+            actor.read(|backend| backend.size())
+        })
+    }
+}
+
+impl SnapshotActor {
+    fn snapshots(&self, id: &WorkspaceId, argument: String) -> Result<Arc<[Snapshot]>, RoutingError> {
+        let registered = self.registry.get(id).ok_or(RoutingError::WorkspaceNotFound(argument))?;
+        Ok(Arc::clone(&registered.view.snapshots))
+    }
+
+    fn trees(
+        &self,
+        id: &WorkspaceId,
+        argument: String,
+        from: &str,
+        to: &str,
+    ) -> Result<(TreeRef, TreeRef), RoutingError> {
+        let snapshots = self.snapshots(id, argument)?;
+        let snapshot = |reference| {
+            reference::find(&snapshots, reference).map(|snapshot| TreeRef::Snapshot(snapshot.id.clone()))
+        };
+        let is_live = to == LIVE && !snapshots.iter().any(|snapshot| snapshot.id.as_str() == LIVE);
+        Ok((snapshot(from)?, if is_live { TreeRef::Live } else { snapshot(to)? }))
+    }
+
+    fn read<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&dyn Backend) -> Result<T, Error> + Send + 'static,
+    ) -> Step<T> {
+        self.read_as(Arc::clone(&self.reads), work)
+    }
+
+    /// Reads from the store on a blocking thread when one of `places` is free.
+    fn read_as<T: Send + 'static>(
+        &self,
+        places: Arc<Semaphore>,
+        work: impl FnOnce(&dyn Backend) -> Result<T, Error> + Send + 'static,
+    ) -> Step<T> {
+        let backend = Arc::clone(&self.parts.backend);
+        let read = async move {
+            // Never closed, so there is always a place in the end.
+            let place = places.acquire_owned().await;
+            let result = blocking(move || work(&*backend)).await;
+            drop(place);
+            result
+        };
+        Box::pin(read.into_actor(self))
+    }
+}

@@ -1,0 +1,141 @@
+//! Which workspaces there are, and who may see them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use cofferdam_protocol::ckpt::WorkspaceId;
+use cofferdam_storage::ckpt::{Workspace, WorkspaceState};
+use cofferdam_storage::peer::Peer;
+use tokio::sync::{Semaphore, watch};
+
+use super::super::workspace_actor::{MAX_WRITES, View, Writer};
+
+/// The registered workspaces.
+#[derive(Default)]
+pub(super) struct Registry {
+    by_id: BTreeMap<WorkspaceId, Registered>,
+    /// A path has several where directories of different owners stood there in turn; the last one counts.
+    by_path: HashMap<PathBuf, Vec<WorkspaceId>>,
+}
+
+/// One workspace.
+pub(super) struct Registered {
+    /// What its actor last said it is.
+    pub(super) view: View,
+    /// The way to its actor.
+    pub(super) writer: Writer,
+    /// Places for writes that are under way or wait.
+    pub(super) places: Arc<Semaphore>,
+    /// Whether its tree is being read for the first time: nobody else's write, so it tries nobody's patience.
+    pub(super) priming: watch::Sender<bool>,
+}
+
+/// What a workspace argument says by itself.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Lookup {
+    /// It names this workspace.
+    Known(WorkspaceId),
+    /// It may be another path of one.
+    Path(PathBuf),
+    /// It is neither an id nor an absolute path.
+    Nothing,
+}
+
+/// Whether a workspace exists as far as this peer is concerned.
+pub(super) fn visible(peer: &Peer, workspace: &Workspace) -> bool {
+    peer.is_privileged() || peer.uid == workspace.owner
+}
+
+impl Registry {
+    /// What `argument` says: an exact id, else a path that is a registered one component by component.
+    pub(super) fn lookup(&self, peer: &Peer, argument: &str) -> Lookup {
+        if argument.trim().is_empty() {
+            return Lookup::Nothing;
+        }
+        let stripped = argument.trim_end_matches('/');
+        let by_id = WorkspaceId::new(stripped).ok().filter(|id| self.sees(peer, id));
+        if let Some(id) = by_id {
+            return Lookup::Known(id);
+        }
+        let path = Path::new(if stripped.is_empty() { "/" } else { stripped });
+        if !path.is_absolute() {
+            return Lookup::Nothing;
+        }
+        self.at(peer, path).map_or_else(|| Lookup::Path(path.to_owned()), Lookup::Known)
+    }
+
+    /// The workspace registered at a path.
+    pub(super) fn at(&self, peer: &Peer, path: &Path) -> Option<WorkspaceId> {
+        self.by_path.get(path)?.iter().rev().find(|id| self.sees(peer, id)).cloned()
+    }
+
+    fn sees(&self, peer: &Peer, id: &WorkspaceId) -> bool {
+        self.by_id.get(id).is_some_and(|registered| visible(peer, &registered.view.workspace))
+    }
+
+    /// One workspace.
+    pub(super) fn get(&self, id: &WorkspaceId) -> Option<&Registered> {
+        self.by_id.get(id)
+    }
+
+    /// The workspaces that a peer may see, by id.
+    pub(super) fn visible_to(&self, peer: &Peer) -> impl Iterator<Item = &Registered> {
+        self.by_id.values().filter(|registered| visible(peer, &registered.view.workspace))
+    }
+
+    /// Every workspace's id.
+    pub(super) fn ids(&self) -> Vec<WorkspaceId> {
+        self.by_id.keys().cloned().collect()
+    }
+
+    /// Adds a workspace with an actor of its own, unless it is there: then its actor knows it better.
+    pub(super) fn register(
+        &mut self,
+        state: WorkspaceState,
+        writer: impl FnOnce(View) -> Writer,
+    ) -> WorkspaceId {
+        let id = state.workspace.id.clone();
+        if !self.by_id.contains_key(&id) {
+            self.by_path.entry(state.workspace.path.clone()).or_default().push(id.clone());
+            let view = View::first(state);
+            let registered = Registered {
+                writer: writer(view.clone()),
+                view,
+                places: Arc::new(Semaphore::new(MAX_WRITES)),
+                priming: watch::Sender::new(false),
+            };
+            self.by_id.insert(id.clone(), registered);
+        }
+        id
+    }
+
+    /// Takes note of what a workspace is now, unless something newer is known.
+    pub(super) fn publish(&mut self, id: &WorkspaceId, view: View) {
+        if let Some(registered) = self.by_id.get_mut(id)
+            && view.version > registered.view.version
+        {
+            registered.view = view;
+        }
+    }
+
+    /// Forgets a workspace.
+    pub(super) fn remove(&mut self, id: &WorkspaceId) {
+        if let Some(registered) = self.by_id.remove(id) {
+            let path = &registered.view.workspace.path;
+            if let Some(ids) = self.by_path.get_mut(path) {
+                ids.retain(|other| other != id);
+                if ids.is_empty() {
+                    self.by_path.remove(path);
+                }
+            }
+        }
+    }
+}
+
+impl Registered {
+    /// Whether nothing is being done to it and nothing waits to be.
+    pub(super) fn is_idle(&self) -> bool {
+        self.places.available_permits() == MAX_WRITES
+    }
+}

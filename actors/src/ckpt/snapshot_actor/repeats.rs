@@ -1,0 +1,174 @@
+//! Requests that come twice: a client that lost patience, or whose answer was lost, asks the same again.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::time::Duration;
+
+use actix::prelude::*;
+use cofferdam_protocol::ckpt::SnapshotId;
+use tokio::sync::oneshot;
+
+use super::messages::*;
+use super::{Failure, RoutingError, SnapshotActor, Step};
+
+/// How long an answer that could not be delivered is good for the identical request.
+const REMEMBERED: Duration = Duration::from_secs(60);
+/// The most undelivered answers of one kind; beyond, the oldest is forgotten.
+const MAX_REMEMBERED: usize = 128;
+/// A request of more bytes is not remembered.
+const MAX_WEIGHT: usize = 64 << 10;
+
+/// What is known about requests that may come again.
+#[derive(Default)]
+pub(super) struct Repeats {
+    checkpoints: Running<CreateCheckpoint, CheckpointOutcome>,
+    rollbacks: Running<Rollback, RollbackDone>,
+    undos: Running<UndoRollback, UndoDone>,
+    deletes: Running<DeleteSnapshot, SnapshotId>,
+    recovers: Running<RecoverWorkspace, String>,
+    lost_checkpoints: Undeliverable<CreateCheckpoint>,
+    lost_deletes: Undeliverable<DeleteSnapshot>,
+    lost_recovers: Undeliverable<RecoverWorkspace>,
+}
+
+/// Requests under way, each with those that came again and wait for its answer.
+type Running<M, T> = HashMap<M, Vec<oneshot::Sender<Result<T, Failure>>>>;
+
+/// Answers that did not reach their client.
+pub(super) struct Undeliverable<M: Repeatable> {
+    /// With a number that grows with every answer.
+    answers: HashMap<M, (u64, M::Answer)>,
+    last: u64,
+}
+
+/// A request that is joined rather than run beside itself.
+pub(super) trait Joinable:
+    Message<Result = Result<Self::Done, Failure>> + Clone + Eq + Hash + 'static
+{
+    /// What its success answers.
+    type Done: Clone + 'static;
+
+    /// The requests of this kind that are under way.
+    fn running(repeats: &mut Repeats) -> &mut Running<Self, Self::Done>;
+}
+
+/// A request whose answer is kept for a while if it could not be delivered.
+pub(super) trait Rememberable: Repeatable {
+    /// The answers to requests of this kind that did not reach their client.
+    fn undeliverable(repeats: &mut Repeats) -> &mut Undeliverable<Self>;
+}
+
+macro_rules! repeats {
+    ($($message:ty => $done:ty, $running:ident $(, $lost:ident)?;)+) => {$(
+        impl Joinable for $message {
+            type Done = $done;
+            fn running(repeats: &mut Repeats) -> &mut Running<Self, $done> {
+                &mut repeats.$running
+            }
+        }
+        $(impl Rememberable for $message {
+            fn undeliverable(repeats: &mut Repeats) -> &mut Undeliverable<Self> {
+                &mut repeats.$lost
+            }
+        })?
+    )+};
+}
+repeats! {
+    CreateCheckpoint => CheckpointOutcome, checkpoints, lost_checkpoints;
+    Rollback => RollbackDone, rollbacks;
+    UndoRollback => UndoDone, undos;
+    DeleteSnapshot => SnapshotId, deletes, lost_deletes;
+    RecoverWorkspace => String, recovers, lost_recovers;
+}
+
+impl<M: Repeatable> Default for Undeliverable<M> {
+    fn default() -> Self {
+        Self { answers: HashMap::new(), last: 0 }
+    }
+}
+
+impl<M: Repeatable> Undeliverable<M> {
+    /// Keeps an answer, in the place of the oldest if there are too many, and returns its number.
+    fn keep(&mut self, request: M, answer: M::Answer) -> u64 {
+        if self.answers.len() >= MAX_REMEMBERED {
+            let oldest = self.answers.iter().min_by_key(|(_, (number, _))| *number);
+            if let Some(oldest) = oldest.map(|(request, _)| request.clone()) {
+                self.answers.remove(&oldest);
+            }
+        }
+        self.last += 1;
+        self.answers.insert(request, (self.last, answer));
+        self.last
+    }
+
+    /// Forgets an answer, unless a newer one took its place.
+    fn forget(&mut self, request: &M, number: u64) {
+        if self.answers.get(request).is_some_and(|(current, _)| *current == number) {
+            self.answers.remove(request);
+        }
+    }
+
+    /// The answer that was lost, if `result` is how the identical request fails after the first one's success.
+    fn in_place_of(&self, request: &M, result: Result<M::Answer, Failure>) -> Result<M::Answer, Failure> {
+        match (result, self.answers.get(request)) {
+            (Err(failure), Some((_, answer))) if failure.code == M::REPEATED => Ok(answer.clone()),
+            (result, _) => result,
+        }
+    }
+}
+
+impl SnapshotActor {
+    /// Runs a request, or waits for the identical one that is under way.
+    pub(super) fn joined<M: Joinable>(
+        &mut self,
+        request: M,
+        run: impl FnOnce(&mut Self, M) -> Step<M::Done>,
+    ) -> Step<M::Done> {
+        if let Some(waiting) = M::running(&mut self.repeats).get_mut(&request) {
+            let (sender, receiver) = oneshot::channel();
+            waiting.push(sender);
+            let answer = async { receiver.await.unwrap_or_else(|_| Err(RoutingError::Stopping.into())) };
+            return Box::pin(answer.into_actor(self));
+        }
+        M::running(&mut self.repeats).insert(request.clone(), Vec::new());
+        Box::pin(run(self, request.clone()).map(move |result, actor, _| {
+            for waiting in M::running(&mut actor.repeats).remove(&request).unwrap_or_default() {
+                // One that waits may have gone away.
+                let _ = waiting.send(result.clone());
+            }
+            result
+        }))
+    }
+
+    /// As [`joined`](Self::joined); and if the request only fails because its first try succeeded and that answer
+    /// was lost, the answer is that one.
+    pub(super) fn repeatable<M, T>(
+        &mut self,
+        request: M,
+        run: impl FnOnce(&mut Self, M) -> Step<T>,
+    ) -> Step<T>
+    where
+        M: Joinable<Done = T> + Rememberable<Answer = T>,
+        T: Clone + 'static,
+    {
+        self.joined(request, |actor, request| {
+            Box::pin(run(actor, request.clone()).map(move |result, actor, _| {
+                M::undeliverable(&mut actor.repeats).in_place_of(&request, result)
+            }))
+        })
+    }
+}
+
+impl<M: Rememberable> Handler<Undelivered<M>> for SnapshotActor {
+    type Result = ();
+
+    fn handle(&mut self, Undelivered { request, answer }: Undelivered<M>, ctx: &mut Context<Self>) {
+        if request.weight() > MAX_WEIGHT {
+            return;
+        }
+        let number = M::undeliverable(&mut self.repeats).keep(request.clone(), answer);
+        ctx.run_later(REMEMBERED, move |actor, _| {
+            M::undeliverable(&mut actor.repeats).forget(&request, number);
+        });
+    }
+}
