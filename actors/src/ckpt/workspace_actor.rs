@@ -188,3 +188,6 @@ fn read_again(on: &Target) -> After {
         Err(_) => After::Same,
     }
 }
+
+#[cfg(test)]
+mod tests;
