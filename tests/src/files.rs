@@ -118,9 +118,14 @@ pub fn remove(path: impl AsRef<Path>) {
     }
 }
 
+/// As far down as a path reaches; what lies deeper was not sealed by any test.
 fn make_writable(dir: &Path) {
-    chmod(dir, 0o700);
-    for entry in std::fs::read_dir(dir).unwrap().map(Result::unwrap) {
+    let meta = std::fs::symlink_metadata(dir);
+    if meta.is_ok_and(|meta| meta.permissions().mode() & 0o700 != 0o700) {
+        chmod(dir, 0o700);
+    }
+    let Ok(entries) = std::fs::read_dir(dir) else { return };
+    for entry in entries.map(Result::unwrap) {
         if entry.file_type().unwrap().is_dir() {
             make_writable(&entry.path());
         }
