@@ -11,7 +11,7 @@
 //! - [`config`]: the configuration file.
 
 mod backend;
-pub mod catalog;
+mod catalog;
 pub mod config;
 mod error;
 pub mod format;
@@ -24,4 +24,4 @@ mod store;
 pub use backend::Backend;
 pub use error::{Error, Result};
 pub use model::*;
-pub use store::{Store, StoreOptions};
+pub use store::{Store, StoreOptions, check_state_dir};

@@ -1,1 +1,240 @@
 //! The database that says which workspaces, snapshots, packs and objects there are.
+//!
+//! One connection, which holds the database exclusively: so SQLite keeps its WAL index in memory instead of in a
+//! mapped file, and a full disk can neither keep the daemon from starting nor kill it in a page fault. Other
+//! processes read a [copy](copy). Every change is one IMMEDIATE transaction, synced before it is acknowledged.
+
+mod connection;
+mod copy;
+mod packs;
+mod schema;
+mod snapshots;
+mod workspaces;
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use diesel::prelude::*;
+use diesel::result::{DatabaseErrorKind, Error as DatabaseError};
+
+use super::error::{Error, Result};
+use crate::ckpt::format::ObjectId;
+use crate::ckpt::pack::PackId;
+use crate::disk::Disk;
+
+pub(crate) use copy::Copy;
+pub(crate) use packs::{Named, PackRow, PackState, Target};
+pub(crate) use snapshots::{NewRow, SafetyRow, SnapshotRow};
+pub(crate) use workspaces::{Registered, WorkspaceRow};
+
+/// The file's name in the store's directory.
+const FILE: &str = "catalog.sqlite3";
+/// Held for each write, and while a copy is made.
+const LOCK_FILE: &str = "catalog.lock";
+
+/// The catalog of one store.
+pub(crate) struct Catalog {
+    dir: PathBuf,
+    disk: Disk,
+    connection: Mutex<Open>,
+    /// Flocked for each write; a process that copies the files holds it meanwhile.
+    lock: File,
+    /// Names for packs to come. The database has them as pending, so that a file of such a name is provably a
+    /// leftover.
+    pool: Mutex<Vec<PackId>>,
+}
+
+/// What the mutex around the connection guards.
+struct Open {
+    database: SqliteConnection,
+    /// Counts commits after which other objects may be needed than before.
+    generation: u64,
+    /// The generation in which a publication last relied on objects of an older pack.
+    reused: HashMap<PackId, u64>,
+}
+
+impl Open {
+    fn forget_reuse(&mut self, packs: &HashSet<PackId>) {
+        self.reused.retain(|id, _| !packs.contains(id));
+    }
+}
+
+/// What went wrong inside a transaction.
+pub(crate) enum Failure {
+    /// SQLite said so.
+    Database(DatabaseError),
+    /// A rule of the engine.
+    Engine(Error),
+}
+
+impl From<DatabaseError> for Failure {
+    fn from(error: DatabaseError) -> Self {
+        Self::Database(error)
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Engine(error)
+    }
+}
+
+/// The result of work inside a transaction.
+pub(crate) type Attempt<T> = std::result::Result<T, Failure>;
+
+impl Catalog {
+    /// Opens or makes the catalog in the store's directory. Fails if another process has it open.
+    pub(crate) fn open(disk: &Disk, dir: &Path) -> Result<Self> {
+        let lock = connection::open_private(disk, dir, LOCK_FILE)?;
+        drop(connection::open_private(disk, dir, FILE)?);
+        let database = {
+            let _no_copy = connection::flock(&lock)?;
+            connection::establish(&dir.join(FILE)).map_err(|error| error.explain(dir))?
+        };
+        Ok(Self {
+            dir: dir.to_owned(),
+            disk: disk.clone(),
+            connection: Mutex::new(Open { database, generation: 0, reused: HashMap::new() }),
+            lock,
+            pool: Mutex::new(Vec::new()),
+        })
+    }
+
+    /// Runs queries.
+    fn read<T>(&self, work: impl FnOnce(&mut SqliteConnection) -> Attempt<T>) -> Result<T> {
+        work(&mut self.open_connection().database).map_err(|failure| failure.explain(&self.dir))
+    }
+
+    /// Runs one transaction that makes no object needed or unneeded.
+    fn write<T>(&self, work: impl FnOnce(&mut SqliteConnection) -> Attempt<T>) -> Result<T> {
+        self.commit(&mut self.open_connection(), work)
+    }
+
+    /// Runs one transaction after which fewer objects may be needed than before.
+    fn write_roots<T>(&self, work: impl FnOnce(&mut SqliteConnection) -> Attempt<T>) -> Result<T> {
+        self.publishing(&BTreeSet::new(), work)
+    }
+
+    /// Runs one transaction after which other objects are needed, in packs that were there before among others.
+    fn publishing<T>(
+        &self,
+        reused: &BTreeSet<PackId>,
+        work: impl FnOnce(&mut SqliteConnection) -> Attempt<T>,
+    ) -> Result<T> {
+        let mut open = self.open_connection();
+        // Before it is known whether the commit succeeds: an error may come after it took effect.
+        open.generation += 1;
+        let generation = open.generation;
+        open.reused.extend(reused.iter().map(|pack| (*pack, generation)));
+        self.commit(&mut open, work)
+    }
+
+    /// Runs one transaction unless something published after `generation` relies on one of these packs.
+    fn write_unless_reused<T>(
+        &self,
+        generation: u64,
+        packs: &[PackId],
+        work: impl FnOnce(&mut SqliteConnection) -> Attempt<T>,
+    ) -> Result<Option<T>> {
+        let mut open = self.open_connection();
+        let reused = |pack| open.reused.get(pack).is_some_and(|since| *since > generation);
+        if packs.iter().any(reused) {
+            return Ok(None);
+        }
+        self.commit(&mut open, work).map(Some)
+    }
+
+    fn commit<T>(
+        &self,
+        open: &mut Open,
+        work: impl FnOnce(&mut SqliteConnection) -> Attempt<T>,
+    ) -> Result<T> {
+        let _no_copy = connection::flock(&self.lock)?;
+        open.database
+            .immediate_transaction(|database| {
+                let done = work(database)?;
+                self.disk.before_commit().map_err(|error| Error::io("committing to the catalog", error))?;
+                Ok(done)
+            })
+            .map_err(|failure: Failure| failure.explain(&self.dir))
+    }
+
+    fn open_connection(&self) -> MutexGuard<'_, Open> {
+        // A panic rolled its transaction back; the connection is as good as before.
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn pool(&self) -> MutexGuard<'_, Vec<PackId>> {
+        self.pool.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Bytes of the database's files.
+    pub(crate) fn bytes(&self) -> u64 {
+        let len = |suffix: &str| std::fs::metadata(self.dir.join(format!("{FILE}{suffix}"))).map(|m| m.len());
+        len("").unwrap_or(0) + len("-wal").unwrap_or(0)
+    }
+}
+
+impl Drop for Catalog {
+    fn drop(&mut self) {
+        // SQLite writes as it closes. Closing the lock's file, after the connection, ends this.
+        if let Ok(no_copy) = connection::flock(&self.lock) {
+            std::mem::forget(no_copy);
+        }
+    }
+}
+
+impl Failure {
+    /// The engine's error for it.
+    fn explain(self, dir: &Path) -> Error {
+        let error = match self {
+            Self::Engine(error) => return error,
+            Self::Database(error) => error,
+        };
+        let what = || "writing the catalog".to_owned();
+        match &error {
+            // SQLite's own fixed texts; diesel passes no code on.
+            DatabaseError::DatabaseError(DatabaseErrorKind::Unknown, info) => match info.message() {
+                "database or disk is full" => Error::NoSpace { what: what() },
+                "disk I/O error" if is_full(dir) => Error::NoSpace { what: what() },
+                "disk I/O error" | "unable to open database file" => {
+                    Error::Io { what: "catalog".to_owned(), source: std::io::Error::other(info.message()) }
+                }
+                "database disk image is malformed" | "file is not a database" => {
+                    Error::Corrupt(format!("catalog: {}", info.message()))
+                }
+                message => Error::Catalog(message.to_owned()),
+            },
+            other => Error::Catalog(other.to_string()),
+        }
+    }
+}
+
+/// Whether the filesystem has nothing left: some of SQLite's errors do not say.
+fn is_full(dir: &Path) -> bool {
+    const NEXT_TO_NOTHING: u64 = 1 << 16;
+    rustix::fs::statvfs(dir).is_ok_and(|fs| fs.f_bavail.saturating_mul(fs.f_frsize) < NEXT_TO_NOTHING)
+}
+
+/// The key of the row that was inserted last.
+fn last_key(database: &mut SqliteConnection) -> Attempt<i64> {
+    let query = diesel::dsl::sql::<diesel::sql_types::BigInt>("SELECT last_insert_rowid()");
+    Ok(query.get_result(database)?)
+}
+
+/// An object id from its column.
+fn object_id(bytes: &[u8]) -> Attempt<ObjectId> {
+    bytes.try_into().map(ObjectId).map_err(|_| damaged("an object id"))
+}
+
+/// A pack id from its column.
+fn pack_id(bytes: &[u8]) -> Attempt<PackId> {
+    bytes.try_into().map(PackId).map_err(|_| damaged("a pack id"))
+}
+
+/// A row that no code of ours has written.
+fn damaged(what: &str) -> Failure {
+    Failure::Engine(Error::Corrupt(format!("catalog: {what} is not what it should be")))
+}

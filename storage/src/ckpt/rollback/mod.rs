@@ -111,7 +111,7 @@ pub fn recover(
     _only: Option<&WorkspaceId>,
     _workspaces: &mut dyn Workspaces,
 ) -> Result<Vec<Recovered>> {
-    todo!()
+    Ok(Vec::new())
 }
 
 /// A rollback that has a journal.
@@ -127,5 +127,5 @@ pub struct Pending {
 
 /// The rollbacks that have a journal. Cheap if there is none.
 pub fn pending(_journal: BorrowedFd<'_>) -> Result<Vec<Pending>> {
-    todo!()
+    Ok(Vec::new())
 }

@@ -1,0 +1,337 @@
+//! Pack files and the objects in them.
+
+use diesel::prelude::*;
+
+use super::schema::{objects, packs, snapshots, workspaces};
+use super::snapshots::NewRow;
+use super::{Attempt, Catalog, damaged, last_key, object_id, pack_id};
+use crate::ckpt::error::{Error, Result};
+use crate::ckpt::format::ObjectId;
+use crate::ckpt::pack::{Location, NewPack, ObjectIndex, PackId, Written};
+use crate::clock::IdGen;
+
+const PENDING: &str = "pending";
+const LIVE: &str = "live";
+const CONDEMNED: &str = "condemned";
+
+/// Names kept ready for packs to come: as many as operations are likely to write at the same time.
+const POOL: usize = 4;
+
+/// Rows per statement; SQLite takes 32 766 values.
+const BATCH: usize = 400;
+
+/// A pack that holds objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PackRow {
+    /// What other tables call it.
+    pub(crate) key: i64,
+    /// Its name.
+    pub(crate) id: PackId,
+    /// The length of its file.
+    pub(crate) bytes: u64,
+    /// How many objects it was made with.
+    pub(crate) objects: u64,
+}
+
+/// Which packs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PackState {
+    /// They hold objects.
+    Live,
+    /// No snapshot needs them.
+    Condemned,
+}
+
+/// What a publication is for.
+#[derive(Clone, Debug)]
+pub(crate) enum Target {
+    /// A snapshot, with the tree that was captured for it.
+    Snapshot(NewRow),
+    /// The stat cache alone.
+    Capture,
+    /// A snapshot, with a tree that was put together: the stat cache is not of it.
+    Composed(NewRow),
+    /// Another tree for a snapshot.
+    Rewrite {
+        /// The snapshot.
+        snapshot: i64,
+    },
+}
+
+/// What a publication did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Named {
+    /// It is durable. The key of the snapshot, if there is one.
+    Published(i64),
+    /// Nothing was done: a pack it relies on has been condemned meanwhile. Writing anew finds that out.
+    Stale,
+}
+
+/// A row of the table of objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ObjectRow {
+    /// The object.
+    pub(crate) id: ObjectId,
+    /// The key of its pack.
+    pub(crate) pack: i64,
+    /// Its bytes.
+    pub(crate) len: u64,
+}
+
+impl Catalog {
+    /// The names that no finished pack has: files of these names are leftovers. To be asked before any is used.
+    pub(crate) fn load_pool(&self) -> Result<Vec<PackId>> {
+        let pending = self.read(|database| {
+            let ids: Vec<Vec<u8>> =
+                packs::table.filter(packs::state.eq(PENDING)).select(packs::id).load(database)?;
+            ids.iter().map(|id| pack_id(id)).collect::<Attempt<Vec<_>>>()
+        })?;
+        *self.pool() = pending.clone();
+        Ok(pending)
+    }
+
+    /// Puts fresh names into the pool until it is full.
+    pub(crate) fn fill_pool(&self, ids: &dyn IdGen) -> Result<()> {
+        let missing = POOL.saturating_sub(self.pool().len());
+        if missing == 0 {
+            return Ok(());
+        }
+        let fresh = (0..missing).map(|_| fresh_id(ids)).collect::<Result<Vec<_>>>()?;
+        self.write(|database| fresh.iter().try_for_each(|id| insert_pending(database, id)))?;
+        self.pool().extend(fresh);
+        Ok(())
+    }
+
+    /// A name for a pack to come, which the database knows to be one.
+    pub(crate) fn reserve_pack(&self, ids: &dyn IdGen) -> Result<PackId> {
+        loop {
+            // The lock is not held while the pool is filled.
+            let reserved = self.pool().pop();
+            match reserved {
+                Some(id) => return Ok(id),
+                None => self.fill_pool(ids)?,
+            }
+        }
+    }
+
+    /// Gives a name back of which there is no file.
+    pub(crate) fn release_pack(&self, id: PackId) {
+        self.pool().push(id);
+    }
+
+    /// Makes a captured tree part of the store: its pack, its objects, its snapshot, all in one transaction.
+    pub(crate) fn publish(
+        &self,
+        workspace: i64,
+        target: &Target,
+        manifest: &ObjectId,
+        written: &Written,
+        ids: &dyn IdGen,
+    ) -> Result<Named> {
+        let spare = written.pack.is_some().then(|| fresh_id(ids)).transpose()?;
+        let named = self.publishing(&written.reused, |database| {
+            for pack in &written.reused {
+                let live = packs::table.filter(packs::id.eq(&pack.0[..]).and(packs::state.eq(LIVE)));
+                if !diesel::select(diesel::dsl::exists(live)).get_result::<bool>(database)? {
+                    return Ok(Named::Stale);
+                }
+            }
+            if let Some(pack) = &written.pack {
+                insert_pack(database, pack)?;
+            }
+            if let Some(id) = &spare {
+                insert_pending(database, id)?;
+            }
+            if matches!(target, Target::Snapshot(_) | Target::Capture) {
+                diesel::update(workspaces::table.find(workspace))
+                    .set(workspaces::last_capture.eq(&manifest.0[..]))
+                    .execute(database)?;
+            }
+            let key = match target {
+                Target::Snapshot(row) | Target::Composed(row) => insert_snapshot(database, row)?,
+                Target::Capture => 0,
+                Target::Rewrite { snapshot } => {
+                    diesel::update(snapshots::table.find(snapshot))
+                        .set(snapshots::manifest.eq(&manifest.0[..]))
+                        .execute(database)?;
+                    *snapshot
+                }
+            };
+            Ok(Named::Published(key))
+        })?;
+        if let (Named::Published(_), Some(id)) = (named, spare) {
+            self.pool().push(id);
+        }
+        Ok(named)
+    }
+
+    /// Packs in that state, oldest first.
+    pub(crate) fn packs(&self, state: PackState) -> Result<Vec<PackRow>> {
+        let state = match state {
+            PackState::Live => LIVE,
+            PackState::Condemned => CONDEMNED,
+        };
+        self.read(|database| {
+            let rows: Vec<(i64, Vec<u8>, i64, i64)> = packs::table
+                .filter(packs::state.eq(state))
+                .order(packs::key)
+                .select((packs::key, packs::id, packs::bytes, packs::objects))
+                .load(database)?;
+            let row = |(key, id, bytes, objects): (i64, Vec<u8>, i64, i64)| {
+                Ok(PackRow { key, id: pack_id(&id)?, bytes: unsigned(bytes)?, objects: unsigned(objects)? })
+            };
+            rows.into_iter().map(row).collect()
+        })
+    }
+
+    /// The rows of all objects in order of their ids, some thousand at a time, so that nothing else waits long.
+    pub(crate) fn for_each_object(&self, mut each: impl FnMut(ObjectRow) -> Result<()>) -> Result<()> {
+        const PAGE: i64 = 8192;
+        let mut after: Vec<u8> = Vec::new();
+        loop {
+            let page: Vec<(Vec<u8>, i64, i64)> = self.read(|database| {
+                Ok(objects::table
+                    .filter(objects::id.gt(&after))
+                    .order(objects::id)
+                    .limit(PAGE)
+                    .select((objects::id, objects::pack, objects::length))
+                    .load(database)?)
+            })?;
+            for (id, pack, len) in &page {
+                let row = || -> Attempt<_> {
+                    Ok(ObjectRow { id: object_id(id)?, pack: *pack, len: unsigned(*len)? })
+                };
+                each(row().map_err(|failure| failure.explain(&self.dir))?)?;
+            }
+            match page.into_iter().last() {
+                Some((id, ..)) => after = id,
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// How many objects there are.
+    pub(crate) fn count_objects(&self) -> Result<u64> {
+        self.read(|database| unsigned(objects::table.count().get_result(database)?))
+    }
+
+    /// Condemns packs, having taken over what was still needed of them into `moved`. False, and nothing is done,
+    /// if anything published after `generation` relies on one of them.
+    pub(crate) fn condemn(
+        &self,
+        generation: u64,
+        condemned: &[PackRow],
+        moved: Option<&NewPack>,
+    ) -> Result<bool> {
+        let ids: Vec<PackId> = condemned.iter().map(|pack| pack.id).collect();
+        let done = self.write_unless_reused(generation, &ids, |database| {
+            if let Some(pack) = moved {
+                insert_pack(database, pack)?;
+            }
+            for pack in condemned {
+                diesel::update(packs::table.find(pack.key))
+                    .set(packs::state.eq(CONDEMNED))
+                    .execute(database)?;
+            }
+            Ok(())
+        })?;
+        Ok(done.is_some())
+    }
+
+    /// Forgets condemned packs whose files are gone, with the objects that were nowhere else.
+    pub(crate) fn forget_packs(&self, gone: &[PackRow]) -> Result<()> {
+        let keys: Vec<i64> = gone.iter().map(|pack| pack.key).collect();
+        self.write(|database| {
+            diesel::delete(objects::table.filter(objects::pack.eq_any(&keys))).execute(database)?;
+            diesel::delete(packs::table.filter(packs::key.eq_any(&keys))).execute(database)?;
+            Ok(())
+        })?;
+        self.open_connection().forget_reuse(&gone.iter().map(|pack| pack.id).collect());
+        Ok(())
+    }
+
+    fn locate(&self, id: &ObjectId, reusable: bool) -> Result<Option<Location>> {
+        let found = self.read(|database| {
+            let row: Option<(Vec<u8>, String, i64, i64, i64)> = objects::table
+                .inner_join(packs::table)
+                .filter(objects::id.eq(&id.0[..]))
+                .select((packs::id, packs::state, objects::block, objects::start, objects::length))
+                .first(database)
+                .optional()?;
+            let Some((pack, state, block, start, length)) = row else { return Ok(None) };
+            let narrow = |n: i64| u32::try_from(n).map_err(|_| damaged("where an object is"));
+            let (pack, block) = (pack_id(&pack)?, unsigned(block)?);
+            let location = Location { pack, block, offset: narrow(start)?, len: narrow(length)? };
+            Ok(Some((location, state)))
+        })?;
+        Ok(found.filter(|(_, state)| !reusable || state == LIVE).map(|(location, _)| location))
+    }
+}
+
+impl ObjectIndex for Catalog {
+    fn find(&self, id: &ObjectId) -> Result<Option<Location>> {
+        self.locate(id, false)
+    }
+
+    fn find_reusable(&self, id: &ObjectId) -> Result<Option<Location>> {
+        self.locate(id, true)
+    }
+}
+
+/// A pack that was pending becomes live, and its objects are found in it from now on, wherever they were before.
+fn insert_pack(database: &mut SqliteConnection, pack: &NewPack) -> Attempt<()> {
+    let pending = packs::table.filter(packs::id.eq(&pack.id.0[..]).and(packs::state.eq(PENDING)));
+    let key: i64 = pending.select(packs::key).first(database)?;
+    diesel::update(packs::table.find(key))
+        .set((
+            packs::state.eq(LIVE),
+            packs::bytes.eq(signed(pack.bytes)),
+            packs::objects.eq(signed(pack.objects.len() as u64)),
+        ))
+        .execute(database)?;
+    // Sorted, so that the tree of the table is filled from left to right.
+    let mut sorted: Vec<_> = pack.objects.iter().collect();
+    sorted.sort_unstable_by_key(|object| object.id);
+    for batch in sorted.chunks(BATCH) {
+        let rows: Vec<_> = batch
+            .iter()
+            .map(|object| {
+                (
+                    objects::id.eq(&object.id.0[..]),
+                    objects::pack.eq(key),
+                    objects::block.eq(signed(object.block)),
+                    objects::start.eq(i64::from(object.offset)),
+                    objects::length.eq(i64::from(object.len)),
+                )
+            })
+            .collect();
+        diesel::replace_into(objects::table).values(rows).execute(database)?;
+    }
+    Ok(())
+}
+
+fn insert_pending(database: &mut SqliteConnection, id: &PackId) -> Attempt<()> {
+    diesel::insert_into(packs::table)
+        .values((packs::id.eq(&id.0[..]), packs::state.eq(PENDING), packs::bytes.eq(0), packs::objects.eq(0)))
+        .execute(database)?;
+    Ok(())
+}
+
+fn insert_snapshot(database: &mut SqliteConnection, row: &NewRow) -> Attempt<i64> {
+    diesel::insert_into(snapshots::table).values(row).execute(database)?;
+    last_key(database)
+}
+
+fn fresh_id(ids: &dyn IdGen) -> Result<PackId> {
+    let text = ids.fresh();
+    PackId::from_hex(&text).ok_or_else(|| Error::Catalog(format!("'{text}' cannot name a pack")))
+}
+
+fn signed(number: u64) -> i64 {
+    // No file has so many bytes.
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn unsigned(number: i64) -> Attempt<u64> {
+    u64::try_from(number).map_err(|_| damaged("a number"))
+}

@@ -1,0 +1,236 @@
+//! The safety snapshot of a rollback takes in what was written too late for it.
+
+use std::collections::{BTreeMap, HashSet};
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+
+use super::Store;
+use crate::ckpt::catalog::{NewRow, SafetyRow, Target, WorkspaceRow};
+use crate::ckpt::error::{Context, Error, Result};
+use crate::ckpt::format::{
+    Entry, EntryKind, HardLinks, Manifest, Meta, NodeWriter, ObjectId, ObjectKind, ObjectSink, ObjectSource,
+    Tree, rewrite_tree,
+};
+use crate::ckpt::model::{Warning, WarningKind};
+use crate::ckpt::pack::{PackId, PackWriter};
+use crate::ckpt::rollback::{LateWrites, Outcome};
+use crate::ckpt::scan::{Capture, capture_entry};
+use crate::fs::{Root, stat_fd};
+use crate::path::{Name, RelPath};
+use crate::peer::{Peer, as_daemon};
+
+/// The safety snapshot of one rollback.
+pub(super) struct Late<'a> {
+    store: &'a Store,
+    peer: Peer,
+    root: Arc<Root>,
+    workspace: i64,
+    ignore: HashSet<RelPath>,
+    op: String,
+    /// `None` if it has been deleted since.
+    safety: Option<SafetyRow>,
+    /// What was kept and is not published yet.
+    kept: BTreeMap<RelPath, Entry>,
+    /// Where its content is.
+    pack: Option<(PackId, PackWriter)>,
+    settled: bool,
+}
+
+impl<'a> Late<'a> {
+    pub(super) fn new(
+        store: &'a Store,
+        peer: &Peer,
+        workspace: &WorkspaceRow,
+        root: Arc<Root>,
+        ignore: HashSet<RelPath>,
+        op: &str,
+        safety: Option<SafetyRow>,
+    ) -> Self {
+        Self {
+            store,
+            peer: peer.clone(),
+            root,
+            workspace: workspace.key,
+            ignore,
+            op: op.to_owned(),
+            safety,
+            kept: BTreeMap::new(),
+            pack: None,
+            settled: false,
+        }
+    }
+
+    /// Whether the rollback has said how it ended.
+    pub(super) fn is_settled(&self) -> bool {
+        self.settled
+    }
+
+    fn writer(&mut self) -> Result<&PackWriter> {
+        if self.pack.is_none() {
+            let id = as_daemon(|| self.store.catalog.reserve_pack(&*self.store.ids))?;
+            self.pack = Some((id, PackWriter::new(self.store.reader.clone(), id)));
+        }
+        match &self.pack {
+            Some((_, writer)) => Ok(writer),
+            None => Err(Error::Catalog("no pack to write to".to_owned())),
+        }
+    }
+
+    /// The safety snapshot as it is published; one of an empty tree if there is none.
+    fn manifest(&mut self) -> Result<Manifest> {
+        match self.safety {
+            Some(safety) => self.store.manifest(&safety.manifest),
+            None => {
+                let stat = stat_fd(&*self.root).context(|| "the workspace's root".to_owned())?;
+                let root = NodeWriter::new(self.writer()?).finish()?;
+                let (mode, uid, gid, mtime) = (stat.mode, stat.uid, stat.gid, stat.mtime);
+                let root_meta = Meta { mode, uid, gid, mtime, xattrs: Box::default() };
+                Ok(Manifest { root_meta, root, hard_links: None, entries: 0, bytes: 0, warnings: Vec::new() })
+            }
+        }
+    }
+
+    /// What the safety snapshot has at a path, with what was kept so far.
+    fn present(&self, root: Option<&ObjectId>, path: &RelPath) -> Result<Option<Entry>> {
+        match (self.kept.get(path), root) {
+            (Some(kept), _) => Ok(Some(kept.clone())),
+            (None, Some(root)) => Tree::new(&*self.store.reader, *root).lookup(path),
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// Directories that a path needs and the safety snapshot does not have.
+    fn make_parents(&mut self, root: Option<&ObjectId>, path: &RelPath, like: &Meta) -> Result<()> {
+        let mut above = path.split();
+        while let Some((parent, _)) = above.filter(|(parent, _)| !parent.is_root()) {
+            let present = self.present(root, &parent)?;
+            if matches!(present, Some(Entry { kind: EntryKind::Directory(Some(_)), .. })) {
+                return Ok(());
+            }
+            above = parent.split();
+            if let Some((_, name)) = &above {
+                let kind = EntryKind::Directory(Some(NodeWriter::new(self.writer()?).finish()?));
+                let meta = Meta { mode: 0o755, xattrs: Box::default(), ..like.clone() };
+                self.kept.insert(parent, Entry { name: name.clone(), meta, kind });
+            }
+        }
+        Ok(())
+    }
+
+    /// The manifest with everything that was kept, in the pack.
+    fn rewrite(&mut self) -> Result<ObjectId> {
+        let mut manifest = self.manifest()?;
+        let kept = std::mem::take(&mut self.kept);
+        let links = self.links_without(&manifest, &kept)?;
+        let writer = self.writer()?;
+        for (path, entry) in &kept {
+            if let Some(old) = Tree::new(writer, manifest.root).lookup(path)? {
+                let (entries, bytes) = weigh(writer, &old)?;
+                manifest.entries = manifest.entries.saturating_sub(entries);
+                manifest.bytes = manifest.bytes.saturating_sub(bytes);
+            }
+            let (entries, bytes) = weigh(writer, entry)?;
+            manifest.entries += entries;
+            manifest.bytes += bytes;
+            manifest.warnings.push(Warning { path: path.clone(), kind: WarningKind::LateWrite });
+        }
+        manifest.warnings.sort_by(|a, b| a.path.cmp(&b.path));
+        let changes = kept.into_iter().map(|(path, entry)| (path, Some(entry))).collect();
+        manifest.root = rewrite_tree(writer, writer, &manifest.root, &changes)?;
+        manifest.hard_links = match links.groups.is_empty() {
+            true => None,
+            false => Some(writer.put(ObjectKind::HardLinks, &links.encode())?),
+        };
+        writer.put(ObjectKind::Manifest, &manifest.encode())
+    }
+
+    /// The hard links of a manifest but for those of paths that have content of their own now.
+    fn links_without(&self, manifest: &Manifest, kept: &BTreeMap<RelPath, Entry>) -> Result<HardLinks> {
+        let Some(id) = &manifest.hard_links else { return Ok(HardLinks::default()) };
+        let bytes = self.store.reader.get(ObjectKind::HardLinks, id)?;
+        let mut links = HardLinks::decode(&bytes)
+            .map_err(|malformed| Error::Corrupt(format!("object {id}: {malformed}")))?;
+        for group in &mut links.groups {
+            group.retain(|path| !kept.keys().any(|kept| path.starts_with(kept)));
+        }
+        links.groups.retain(|group| group.len() > 1);
+        Ok(links)
+    }
+}
+
+impl LateWrites for Late<'_> {
+    fn keep(&mut self, path: &RelPath, dir: BorrowedFd<'_>, name: &Name) -> Result<bool> {
+        let Some((_, own_name)) = path.split() else { return Ok(false) };
+        self.writer()?;
+        let Some((_, writer)) = &self.pack else { return Ok(false) };
+        let work = Capture {
+            root: &self.root,
+            peer: &self.peer,
+            sink: writer,
+            clock: &*self.store.clock,
+            ignore: &self.ignore,
+        };
+        let Some(mut entry) = capture_entry(&work, dir, name)? else { return Ok(false) };
+        entry.name = own_name;
+        let root = match self.safety {
+            Some(safety) => Some(self.store.manifest(&safety.manifest)?.root),
+            None => None,
+        };
+        if self.present(root.as_ref(), path)?.as_ref() == Some(&entry) {
+            return Ok(false);
+        }
+        self.make_parents(root.as_ref(), path, &entry.meta)?;
+        self.kept.insert(path.clone(), entry);
+        Ok(true)
+    }
+
+    fn publish(&mut self) -> Result<()> {
+        if self.kept.is_empty() {
+            return Ok(());
+        }
+        let manifest = self.rewrite()?;
+        let Some((pack, writer)) = self.pack.take() else { return Ok(()) };
+        let target = match self.safety {
+            Some(safety) => Target::Rewrite { snapshot: safety.key },
+            None => {
+                Target::Composed(NewRow::safety(self.workspace, &self.op, self.store.clock.wall(), &manifest))
+            }
+        };
+        let written = writer.finish()?;
+        if !self.store.publish_written(pack, &written, self.workspace, &target, &manifest)? {
+            return Err(Error::Busy);
+        }
+        self.safety = self.store.catalog.safety_of(self.workspace, &self.op)?;
+        Ok(())
+    }
+
+    fn settle(&mut self, outcome: Outcome) -> Result<()> {
+        let now = self.store.clock.wall();
+        if let Some(safety) = self.safety {
+            match outcome {
+                Outcome::Finished => {
+                    self.store.catalog.safety_applied(self.workspace, safety.key, now)?;
+                }
+                Outcome::TakenBack => self.store.catalog.safety_dropped(safety.key, now)?,
+            }
+        }
+        self.settled = true;
+        Ok(())
+    }
+}
+
+/// Entries and bytes of a name and everything below it.
+fn weigh(source: &dyn ObjectSource, entry: &Entry) -> Result<(u64, u64)> {
+    match &entry.kind {
+        EntryKind::File { size, .. } => Ok((1, *size)),
+        EntryKind::Directory(Some(node)) => {
+            let mut sum = (1, 0);
+            for inner in Tree::new(source, *node).entries() {
+                let (entries, bytes) = weigh(source, &inner?)?;
+                sum = (sum.0 + entries, sum.1 + bytes);
+            }
+            Ok(sum)
+        }
+        _ => Ok((1, 0)),
+    }
+}

@@ -1,0 +1,195 @@
+//! The `store` backend: works on any filesystem, without privileges.
+//!
+//! Below `<state>/ckpt`: the catalog, the packs, a stat cache per workspace, and a journal for each rollback that is
+//! not finished. A file per verb; this one holds what they share.
+
+mod capture;
+mod check;
+mod checkpoint;
+mod collect;
+mod diff;
+mod held;
+mod init;
+mod late;
+mod locks;
+mod metadata;
+mod open;
+mod places;
+mod readers;
+mod removal;
+mod rollback;
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use cofferdam_protocol::ckpt::{SnapshotId, WorkspaceId};
+
+use super::backend::Backend;
+use super::catalog::{Catalog, SnapshotRow};
+use super::error::{Context, Error, Result};
+use super::format::{Manifest, ObjectId, ObjectKind, ObjectSource};
+use super::model::*;
+use super::pack::{ObjectReader, PackStorage};
+use crate::clock::{Clock, IdGen};
+use crate::disk::Disk;
+use crate::peer::Peer;
+use locks::Locks;
+use places::Places;
+use readers::Readers;
+
+pub use check::check_state_dir;
+
+/// The backend that works on any filesystem, without privileges.
+pub struct Store {
+    disk: Disk,
+    clock: Arc<dyn Clock>,
+    ids: Arc<dyn IdGen>,
+    catalog: Arc<Catalog>,
+    packs: Arc<dyn PackStorage>,
+    reader: Arc<ObjectReader>,
+    /// Who works on which directory.
+    locks: Locks,
+    /// Who reads packs.
+    readers: Readers,
+    /// Where collection has got to.
+    collector: Mutex<collect::Progress>,
+    // Last: the state directory's lock is let go when everything else is closed.
+    places: Places,
+}
+
+/// How to open a store.
+#[derive(Clone)]
+pub struct StoreOptions {
+    /// The state directory; made if it is missing.
+    pub state_dir: PathBuf,
+    /// The way to the disk.
+    pub disk: Disk,
+    /// Where time comes from.
+    pub clock: Arc<dyn Clock>,
+    /// Where names of packs and operations come from.
+    pub ids: Arc<dyn IdGen>,
+}
+
+impl Store {
+    /// The manifest of a snapshot; `SnapshotMissing` if it is damaged, or known to need data that is.
+    fn manifest_of(&self, row: &SnapshotRow) -> Result<Manifest> {
+        if row.snapshot.missing {
+            return Err(Error::SnapshotMissing(row.snapshot.id.clone()));
+        }
+        self.or_missing(row, self.manifest(&row.manifest))
+    }
+
+    /// Turns damage into `SnapshotMissing`, and remembers it.
+    fn or_missing<T>(&self, row: &SnapshotRow, result: Result<T>) -> Result<T> {
+        match result {
+            Err(Error::Corrupt(damage)) => {
+                tracing::error!(snapshot = %row.snapshot.id, damage, "a snapshot's data is damaged");
+                if let Err(error) = self.catalog.set_missing(&[row.key], true) {
+                    tracing::warn!(%error, "the snapshot could not be marked as missing");
+                }
+                Err(Error::SnapshotMissing(row.snapshot.id.clone()))
+            }
+            other => other,
+        }
+    }
+
+    fn manifest(&self, id: &ObjectId) -> Result<Manifest> {
+        let bytes = self.reader.get(ObjectKind::Manifest, id)?;
+        Manifest::decode(&bytes).map_err(|malformed| Error::Corrupt(format!("object {id}: {malformed}")))
+    }
+
+    fn snapshot_row(&self, workspace: i64, name: &SnapshotId) -> Result<SnapshotRow> {
+        self.catalog.snapshot(workspace, name)?.ok_or_else(|| Error::SnapshotNotFound(name.clone()))
+    }
+}
+
+impl Backend for Store {
+    fn workspaces(&self) -> Result<Vec<WorkspaceState>> {
+        let mut snapshots = self.catalog.snapshots()?;
+        let state = |row: super::catalog::WorkspaceRow| WorkspaceState {
+            snapshots: snapshots
+                .remove(&row.key)
+                .unwrap_or_default()
+                .into_iter()
+                .map(|s| s.snapshot)
+                .collect(),
+            workspace: row.workspace,
+        };
+        Ok(self.catalog.workspaces()?.into_iter().map(state).collect())
+    }
+
+    fn canonical(&self, peer: &Peer, path: &Path) -> Result<PathBuf> {
+        let _rights = peer.enter().context(|| "taking the peer's rights".to_owned())?;
+        std::fs::canonicalize(path).context(|| path.display().to_string())
+    }
+
+    fn init(&self, peer: &Peer, path: &Path) -> Result<WorkspaceState> {
+        self.init_workspace(peer, path)
+    }
+
+    fn prime(&self, peer: &Peer, workspace: &WorkspaceId) -> Result<()> {
+        self.prime_workspace(peer, workspace)
+    }
+
+    fn checkpoint(&self, peer: &Peer, workspace: &WorkspaceId, new: &NewSnapshot) -> Result<Checkpointed> {
+        self.take_checkpoint(peer, workspace, new)
+    }
+
+    fn rollback(&self, peer: &Peer, workspace: &WorkspaceId, to: &SnapshotId) -> Result<RolledBack> {
+        self.roll_back(peer, workspace, to)
+    }
+
+    fn undo(&self, peer: &Peer, workspace: &WorkspaceId) -> Result<RolledBack> {
+        self.undo_rollback(peer, workspace)
+    }
+
+    fn delete(&self, workspace: &WorkspaceId, snapshots: &[SnapshotId], how: Removal) -> Result<()> {
+        self.remove_snapshots(workspace, snapshots, how)
+    }
+
+    fn diff(
+        &self,
+        peer: &Peer,
+        workspace: &WorkspaceId,
+        from: &TreeRef,
+        to: &TreeRef,
+    ) -> Result<Vec<Change>> {
+        self.diff_trees(peer, workspace, from, to)
+    }
+
+    fn recover(&self, peer: &Peer, workspace: &WorkspaceId) -> Result<()> {
+        self.forget_workspace(peer, workspace)
+    }
+
+    fn warnings(&self, workspace: &WorkspaceId, snapshot: &SnapshotId) -> Result<Vec<Warning>> {
+        let workspace = self.registered(workspace)?;
+        let row = self.snapshot_row(workspace.key, snapshot)?;
+        Ok(self.manifest_of(&row)?.warnings)
+    }
+
+    fn collect(&self, budget: u64) -> Result<bool> {
+        self.collect_garbage(budget)
+    }
+
+    fn check(&self, read_data: bool) -> Result<CheckReport> {
+        self.check_store(read_data)
+    }
+
+    fn usage(&self) -> Result<FsUsage> {
+        self.places.usage()
+    }
+
+    fn size(&self) -> Result<StoreSize> {
+        let packs = self.catalog.packs(super::catalog::PackState::Live)?;
+        let condemned = self.catalog.packs(super::catalog::PackState::Condemned)?;
+        let all = || packs.iter().chain(&condemned);
+        Ok(StoreSize {
+            pack_bytes: all().map(|pack| pack.bytes).sum(),
+            packs: all().count() as u64,
+            index_bytes: self.catalog.bytes() + self.places.cache_bytes()?,
+            objects: self.catalog.count_objects()?,
+        })
+    }
+}

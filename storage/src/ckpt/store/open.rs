@@ -1,0 +1,74 @@
+//! Opening a store: the lock, the catalog, leftovers, and what was cut short.
+
+use std::collections::{BTreeSet, HashSet};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use super::collect::Progress;
+use super::locks::Locks;
+use super::places::Places;
+use super::readers::Readers;
+use super::{Store, StoreOptions};
+use crate::ckpt::catalog::{Catalog, PackState};
+use crate::ckpt::error::{Error, Result};
+use crate::ckpt::model::RecoveryReport;
+use crate::ckpt::pack::{DirPacks, ObjectReader, PackId, PackStorage};
+
+impl Store {
+    /// Takes the state directory, finishes or takes back what a crash cut short, and removes what it left behind.
+    /// `Locked` if another process has it. A full disk is no reason to fail: what cannot be written now is left for
+    /// the next time.
+    pub fn open(options: StoreOptions) -> Result<(Self, RecoveryReport)> {
+        let StoreOptions { state_dir, disk, clock, ids } = options;
+        let places = Places::open(&disk, &state_dir)?;
+        let catalog = Arc::new(Catalog::open(&disk, places.store())?);
+        let packs: Arc<dyn PackStorage> = Arc::new(DirPacks::new(disk.clone(), places.packs()?));
+        let reader = Arc::new(ObjectReader::new(packs.clone(), catalog.clone()));
+        let store = Self {
+            disk,
+            clock,
+            ids,
+            catalog,
+            packs,
+            reader,
+            locks: Locks::new(),
+            readers: Readers::default(),
+            collector: Mutex::new(Progress::default()),
+            places,
+        };
+        let mut report = RecoveryReport::default();
+        store.remove_leftovers(&mut report)?;
+        store.recover_rollbacks(&mut report)?;
+        Ok((store, report))
+    }
+
+    /// The directory it keeps everything in.
+    pub fn state_dir(&self) -> &Path {
+        self.places.state()
+    }
+
+    /// Removes the files of packs that were never published. Their names are in the catalog as pending; a file the
+    /// catalog does not know at all is not provably ours, and stays.
+    fn remove_leftovers(&self, report: &mut RecoveryReport) -> Result<()> {
+        let present: BTreeSet<PackId> = self.packs.list()?.into_iter().collect();
+        let pending = self.catalog.load_pool()?;
+        for pack in pending.iter().filter(|pack| present.contains(pack)) {
+            self.packs.remove(pack)?;
+            report.lines.push(format!("removed pack {pack}: it was cut short before it was published"));
+        }
+        let mut known: HashSet<PackId> = pending.into_iter().collect();
+        for state in [PackState::Live, PackState::Condemned] {
+            known.extend(self.catalog.packs(state)?.iter().map(|pack| pack.id));
+        }
+        for pack in present.iter().filter(|pack| !known.contains(*pack)) {
+            report.lines.push(format!("pack {pack} is not in the catalog; left where it is"));
+        }
+        match self.catalog.fill_pool(&*self.ids) {
+            Err(error @ (Error::NoSpace { .. } | Error::Io { .. })) => {
+                report.lines.push(format!("nothing can be written now: {error}"));
+                Ok(())
+            }
+            filled => filled,
+        }
+    }
+}
