@@ -384,3 +384,76 @@ proptest! {
         prop_assert_eq!(read(&objects, root), entries.into_values().collect::<Vec<_>>());
     }
 }
+
+/// Entries of a tree of three levels with as few of them as possible: one full node of full leaves on level 1,
+/// and behind it another with a leaf or two.
+fn tall() -> Vec<Entry> {
+    let mut names = (0u64..).map(|n| format!("{n:09}"));
+    let ends = |level, name: &String| node::ends_node(level, 16, 0, name.as_bytes());
+    let mut entries = Vec::new();
+    for leaf in 1..=16 {
+        entries.extend(names.by_ref().take(15).map(|name| file(name, 0)));
+        let last = names.find(|name| ends(0, name) && ends(1, name) == (leaf == 16));
+        entries.extend(last.map(|name| file(name, 0)));
+    }
+    entries.extend(names.filter(|name| !ends(0, name)).take(15).map(|name| file(name, 0)));
+    entries
+}
+
+#[test]
+fn removing_any_part_of_a_tall_tree_gives_the_tree_that_building_it_anew_gives() {
+    let objects = MemoryObjects::new();
+    let all = tall();
+    let root = write(&objects, &all);
+    let node::Node::Inner(2, top) = node::Node::load(&objects, &root).unwrap() else { panic!("not tall") };
+    assert_eq!(top.iter().map(|child| child.entries).collect::<Vec<_>>(), [256, 15]);
+
+    let cuts: Vec<usize> =
+        (0..=all.len()).filter(|at| [0, 1, 31].contains(&(at % 32)) || *at == all.len()).collect();
+    for (index, from) in cuts.iter().enumerate() {
+        for to in &cuts[index..] {
+            let gone = all[*from..*to].iter().map(|entry| (RelPath::ROOT.join(&entry.name), None)).collect();
+            let kept = [&all[..*from], &all[*to..]].concat();
+            let changed = rewrite_tree(&objects, &objects, &root, &gone).unwrap();
+            assert_eq!(changed, write(&objects, &kept), "{from}..{to}");
+            assert_eq!(all_deltas(&objects, &root, &changed).len(), to - from);
+        }
+    }
+}
+
+#[test]
+fn a_node_that_is_not_what_its_parent_says_is_damage() {
+    let objects = MemoryObjects::new();
+    let (one, two) = (write(&objects, &[file("a", 1), file("b", 1)]), write(&objects, &[file("c", 1)]));
+    let parent = |level, children: &[(&str, ObjectId, u64)]| {
+        let mut out = Encoder::new();
+        out.byte(level);
+        for (last, id, entries) in children {
+            node::Child { last: name(last), id: *id, entries: *entries }.encode(&mut out);
+        }
+        objects.put(ObjectKind::Node, out.as_slice()).unwrap()
+    };
+    let is_sound = |root| {
+        let walked = Tree::new(&objects, root).entries().collect::<Result<Vec<_>>>();
+        let compared = diff_trees(&objects, &one, &root, &mut |_| Ok(Visit::Inside));
+        assert_eq!(walked.is_ok(), compared.is_ok());
+        walked.is_ok()
+    };
+    let empty = write(&objects, &[]);
+    let sound = parent(1, &[("b", one, 2), ("c", two, 1)]);
+    assert!(is_sound(sound));
+    assert!(is_sound(parent(2, &[("c", sound, 3)])));
+    for bad in [
+        // Another last name, number of entries, level; names that belong before the parent's boundary.
+        parent(1, &[("bb", one, 2), ("c", two, 1)]),
+        parent(1, &[("b", one, 1), ("c", two, 1)]),
+        parent(2, &[("b", one, 2), ("c", two, 1)]),
+        parent(3, &[("c", sound, 3)]),
+        parent(1, &[("aa", write(&objects, &[file("aa", 1)]), 1), ("b", one, 2)]),
+        parent(2, &[("b", parent(1, &[("b", one, 2)]), 2), ("c", sound, 3)]),
+        parent(1, &[("b", empty, 1), ("c", two, 1)]),
+        parent(1, &[("b", one, 2), ("c", two, u64::MAX)]),
+    ] {
+        assert!(!is_sound(bad));
+    }
+}
