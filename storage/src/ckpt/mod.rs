@@ -4,7 +4,7 @@
 //! Below it, in the order in which a checkpoint passes through:
 //!
 //! - [`scan`]: walks a tree beneath a held descriptor, with the stat cache, and captures what changed;
-//! - [`format`]: entries, tree nodes, manifests, and their bytes;
+//! - [`mod@format`]: entries, tree nodes, manifests, and their bytes;
 //! - [`pack`]: the files in which objects lie;
 //! - [`catalog`]: the database that says which snapshots, packs and objects there are;
 //! - [`rollback`]: plan, pre-flight, journal, stage, switch, recovery;
