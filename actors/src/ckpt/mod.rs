@@ -24,6 +24,7 @@ pub use config::{ConfigFile, ConfigSource, Installation};
 pub use failure::{Failure, RoutingError, Trouble};
 pub use mailboxes::Ckpt;
 pub use messages::*;
+pub use shown::shown_path;
 
 /// What the checkpoint actors work with.
 #[derive(Clone)]

@@ -8,7 +8,7 @@ use cofferdam_storage::ckpt::{Change, ChangeKind, FileKind};
 use cofferdam_storage::path::escape;
 
 /// A workspace's path: as it is, so that a client can send it back; escaped if it is not UTF-8.
-pub(crate) fn shown_path(path: &Path) -> String {
+pub fn shown_path(path: &Path) -> String {
     path.to_str().map_or_else(|| escape(path.as_os_str().as_bytes()), str::to_owned)
 }
 

@@ -1,0 +1,73 @@
+//! The scope: every route, the limits, and what is answered where there is none.
+
+use actix_web::http::{Method, StatusCode};
+use actix_web::web::{self, Data, JsonConfig, PathConfig};
+use actix_web::{HttpResponse, Responder, Route, Scope, guard};
+use cofferdam_actors::ckpt::Ckpt;
+
+use crate::caller::Caller;
+use crate::ckpt;
+use crate::error::ApiError;
+
+/// The description of this API, an OpenAPI 3.1 document.
+pub const OPENAPI: &str = include_str!("../openapi.json");
+
+/// The most bytes a request's body may have.
+const MAX_BODY: usize = 64 << 10;
+
+/// One method of one path below `/api/v1`.
+pub(crate) struct Endpoint {
+    pub(crate) method: Method,
+    pub(crate) path: &'static str,
+    pub(crate) route: fn() -> Route,
+}
+
+/// `/api/v1` with everything in it.
+pub fn scope(ckpt: Ckpt) -> Scope {
+    let bad_request =
+        |error: &dyn std::fmt::Display| ApiError::new(StatusCode::BAD_REQUEST, "BadRequest", error);
+    let json =
+        JsonConfig::default().limit(MAX_BODY).error_handler(move |error, _| bad_request(&error).into());
+    let path = PathConfig::default().error_handler(move |error, _| bad_request(&error).into());
+    let mut scope = web::scope("/api/v1").app_data(Data::new(ckpt)).app_data(json).app_data(path);
+    for Endpoint { method, path, route } in endpoints() {
+        scope = scope.route(path, route().guard(guard::Method(method)));
+    }
+    for path in paths() {
+        // Reached only by methods that have no route.
+        scope = scope.route(path, web::to(wrong_method));
+    }
+    scope.default_service(web::to(nothing_here))
+}
+
+/// Every route.
+pub(crate) fn endpoints() -> Vec<Endpoint> {
+    let openapi = Endpoint { method: Method::GET, path: "/openapi.json", route: || web::to(describe) };
+    std::iter::once(openapi).chain(ckpt::endpoints()).collect()
+}
+
+fn paths() -> Vec<&'static str> {
+    let mut paths: Vec<_> = endpoints().iter().map(|endpoint| endpoint.path).collect();
+    paths.sort_unstable();
+    paths.dedup();
+    paths
+}
+
+async fn describe(_: Caller) -> impl Responder {
+    HttpResponse::Ok().content_type("application/json").body(OPENAPI)
+}
+
+async fn wrong_method() -> ApiError {
+    ApiError::new(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "MethodNotAllowed",
+        &"no such method here; see openapi.json",
+    )
+}
+
+async fn nothing_here() -> ApiError {
+    ApiError::new(StatusCode::NOT_FOUND, "NotFound", &"nothing here; see openapi.json")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,281 @@
+//! The scope in an application, before actors that only say what they were asked.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use actix::{Actor, Context, Handler};
+use actix_web::body::MessageBody;
+use actix_web::dev::Service;
+use actix_web::http::StatusCode;
+use actix_web::http::header::CONTENT_TYPE;
+use actix_web::test::{TestRequest, call_service, init_service, read_body};
+use actix_web::{App, HttpMessage};
+use cofferdam_actors::ckpt::*;
+use cofferdam_protocol::ckpt::{StatusReport, WorkspaceId, WorkspaceInfo, WsCkptErrorCode as Code};
+use cofferdam_storage::ckpt::{self, CheckReport, RolledBack, Warning, WarningKind};
+use cofferdam_storage::path::RelPath;
+use cofferdam_storage::peer::Peer;
+use serde_json::{Value, json};
+
+use super::*;
+
+/// Answers with what it was asked, or refuses.
+struct Stub {
+    refusal: Option<Failure>,
+}
+
+impl Actor for Stub {
+    type Context = Context<Self>;
+}
+
+macro_rules! stub {
+    ($($message:ident => $answer:expr;)+) => {$(
+        impl Handler<$message> for Stub {
+            type Result = <$message as actix::Message>::Result;
+            fn handle(&mut self, request: $message, _: &mut Context<Self>) -> Self::Result {
+                match self.refusal.clone() {
+                    Some(refusal) => Err(refusal),
+                    None => Ok($answer(request)),
+                }
+            }
+        }
+    )+};
+}
+stub! {
+    WorkspaceStatus => |request: WorkspaceStatus| StatusReport {
+        uptime_secs: 1,
+        workspaces: vec![WorkspaceInfo {
+            ws_id: "ws-000001".to_owned(),
+            path: format!("/home/{}", request.peer.uid),
+            snapshot_count: 3,
+        }],
+        fs_total_bytes: 0,
+        fs_used_bytes: 0,
+    };
+    SnapshotWarnings => |request: SnapshotWarnings| vec![Warning {
+        path: RelPath::new(format!("{}|{}", request.workspace.replace('/', ":"), request.snapshot).as_bytes()).unwrap(),
+        kind: WarningKind::Unreadable,
+    }];
+    UndoRollback => |request: UndoRollback| UndoDone {
+        workspace: WorkspaceId::new("ws-000001").unwrap(),
+        path: PathBuf::from(request.workspace),
+        outcome: RolledBack { changed: 4, warnings: Vec::new() },
+    };
+    CheckStore => |request: CheckStore| CheckReport {
+        snapshots: 12,
+        objects: 3,
+        bytes_read: u64::from(request.read_data),
+        damage: vec!["a pack".to_owned()],
+    };
+    StoreSize => |_| ckpt::StoreSize { pack_bytes: 1, packs: 2, index_bytes: 3, objects: 4 };
+}
+
+/// What this API never asks.
+macro_rules! never {
+    ($($message:ty)+) => {$(
+        impl Handler<$message> for Stub {
+            type Result = <$message as actix::Message>::Result;
+            fn handle(&mut self, _: $message, _: &mut Context<Self>) -> Self::Result {
+                unreachable!()
+            }
+        }
+    )+};
+}
+never!(InitWorkspace CreateCheckpoint Rollback DeleteSnapshot ListSnapshots DiffSnapshots Cleanup GetConfig);
+never!(ReloadConfig RecoverWorkspace HealthAdvisory);
+never!(Undelivered<CreateCheckpoint> Undelivered<DeleteSnapshot> Undelivered<RecoverWorkspace>);
+
+/// Sends one request in the name of user 1001, or of nobody.
+async fn send(
+    refusal: Option<Failure>,
+    peer: Option<Peer>,
+    request: TestRequest,
+) -> (StatusCode, String, Value) {
+    let stub = Stub { refusal }.start();
+    let app = App::new().service(scope(stub.into())).wrap_fn(move |request, next| {
+        if let Some(peer) = &peer {
+            request.extensions_mut().insert(peer.clone());
+        }
+        next.call(request)
+    });
+    let response = call_service(&init_service(app).await, request.to_request()).await;
+    let status = response.status();
+    let content_type = response.headers().get(CONTENT_TYPE).unwrap().to_str().unwrap().to_owned();
+    let body = read_body(response).await.try_into_bytes().unwrap();
+    (status, content_type, serde_json::from_slice(&body).unwrap())
+}
+
+fn somebody() -> Option<Peer> {
+    Some(Peer { uid: 1001, gid: 1001, groups: Vec::new() })
+}
+
+#[track_caller]
+fn assert_json((status, content_type, body): (StatusCode, String, Value), expected: u16, value: &Value) {
+    assert_eq!((status.as_u16(), &body), (expected, value));
+    assert_eq!(content_type, "application/json");
+}
+
+fn get(path: &str) -> TestRequest {
+    TestRequest::get().uri(path)
+}
+
+fn post(path: &str, body: &Value) -> TestRequest {
+    TestRequest::post().uri(path).set_json(body)
+}
+
+#[actix_web::test]
+async fn each_route_asks_the_actors_and_shows_their_answer() {
+    let ask = |request| send(None, somebody(), request);
+    assert_json(
+        ask(get("/api/v1/ckpt/workspaces")).await,
+        200,
+        &json!({"workspaces": [{"id": "ws-000001", "path": "/home/1001", "snapshots": 3}]}),
+    );
+    assert_json(
+        ask(post("/api/v1/ckpt/undo", &json!({"workspace": "/p"}))).await,
+        200,
+        &json!({"workspace": "ws-000001", "path": "/p", "changed": 4, "warnings": []}),
+    );
+    assert_json(
+        ask(post("/api/v1/ckpt/check", &json!({"read_data": true}))).await,
+        200,
+        &json!({"snapshots": 12, "objects": 3, "bytes_read": 1, "damage": ["a pack"]}),
+    );
+    assert_json(
+        ask(post("/api/v1/ckpt/check", &json!({}))).await,
+        200,
+        &json!({"snapshots": 12, "objects": 3, "bytes_read": 0, "damage": ["a pack"]}),
+    );
+    assert_json(
+        ask(get("/api/v1/ckpt/store")).await,
+        200,
+        &json!({"pack_bytes": 1, "packs": 2, "index_bytes": 3, "objects": 4}),
+    );
+}
+
+#[actix_web::test]
+async fn names_in_a_path_are_decoded_once_and_only_if_they_are_text() {
+    for (workspace, snapshot, shown) in [
+        ("ws-000001", "one", "ws-000001|one"),
+        ("%2Fhome%2Fme%2Fproject", "before%20the%20refactor", ":home:me:project|before the refactor"),
+        ("%2Fgr%C3%B6%C3%9Fe", "%E2%9C%93", ":größe|✓"),
+        ("%2Fa%2541", "a+b%2Bc", ":a%41|a+b+c"),
+    ] {
+        let path = format!("/api/v1/ckpt/workspaces/{workspace}/snapshots/{snapshot}/warnings");
+        let (status, _, body) = send(None, somebody(), get(&path)).await;
+        assert_eq!((status, &body["warnings"][0]["path"]), (StatusCode::OK, &json!(shown)), "{path}");
+        assert_eq!(body["warnings"][0]["kind"], "unreadable");
+    }
+    for bad in ["%2Fa%FF/snapshots/one", "ws-000001/snapshots/%C3"] {
+        let (status, _, body) =
+            send(None, somebody(), get(&format!("/api/v1/ckpt/workspaces/{bad}/warnings"))).await;
+        assert_eq!((status, &body["code"]), (StatusCode::BAD_REQUEST, &json!("BadRequest")), "{bad}");
+    }
+}
+
+#[actix_web::test]
+async fn a_request_of_nobody_is_forbidden_on_every_route() {
+    for Endpoint { method, path, .. } in endpoints() {
+        let request = TestRequest::default().method(method).uri(&format!("/api/v1{path}"));
+        let (status, _, body) = send(None, None, request.set_json(json!({"workspace": "/p"}))).await;
+        assert_eq!((status, &body["code"]), (StatusCode::FORBIDDEN, &json!("Forbidden")), "{path}");
+    }
+}
+
+#[actix_web::test]
+async fn what_is_not_exactly_a_request_is_refused_in_json() {
+    let long = "x".repeat(MAX_BODY);
+    let bodies = [
+        "",
+        "{",
+        "[]",
+        "{}",
+        "null",
+        r#"{"workspace": 1}"#,
+        r#"{"workspace": "/p", "force": true}"#,
+        r#"{"workspace": "/p"} trailing"#,
+        &format!(r#"{{"workspace": "{long}"}}"#),
+    ];
+    for body in bodies {
+        let request = TestRequest::post()
+            .uri("/api/v1/ckpt/undo")
+            .insert_header((CONTENT_TYPE, "application/json"))
+            .set_payload(body.to_owned());
+        let (status, _, report) = send(None, somebody(), request).await;
+        assert_eq!((status, &report["code"]), (StatusCode::BAD_REQUEST, &json!("BadRequest")), "{body:.40}");
+    }
+    let as_text = TestRequest::post().uri("/api/v1/ckpt/undo").set_payload(r#"{"workspace": "/p"}"#);
+    assert_eq!(send(None, somebody(), as_text).await.0, StatusCode::BAD_REQUEST);
+}
+
+#[actix_web::test]
+async fn where_there_is_no_route_the_answer_says_so_in_json() {
+    for path in
+        ["/api/v1", "/api/v1/", "/api/v1/ckpt", "/api/v1/ckpt/undo/", "/api/v1/ckpt/workspaces/a//warnings"]
+    {
+        let (status, _, body) = send(None, somebody(), get(path)).await;
+        assert_eq!((status, &body["code"]), (StatusCode::NOT_FOUND, &json!("NotFound")), "{path}");
+    }
+    let (status, _, body) = send(None, somebody(), get("/api/v1/ckpt/undo")).await;
+    assert_eq!((status, &body["code"]), (StatusCode::METHOD_NOT_ALLOWED, &json!("MethodNotAllowed")));
+}
+
+#[actix_web::test]
+async fn every_error_code_has_its_status_and_keeps_its_text() {
+    for code in Code::ALL {
+        let status = match code {
+            Code::WorkspaceNotFound | Code::SnapshotNotFound => 404,
+            Code::InvalidPath => 400,
+            Code::BtrfsError | Code::IoError | Code::InternalError => 500,
+            Code::DiskSpaceInsufficient => 507,
+            _ => 409,
+        };
+        let failure = Failure { code, message: "what happened".to_owned() };
+        let answer = send(Some(failure), somebody(), get("/api/v1/ckpt/store")).await;
+        assert_json(answer, status, &json!({"code": code.to_string(), "message": "what happened"}));
+    }
+}
+
+#[actix_web::test]
+async fn the_document_describes_exactly_the_routes_that_exist() {
+    let (status, _, document) = send(None, somebody(), get("/api/v1/openapi.json")).await;
+    assert_eq!(status, StatusCode::OK);
+    let described: BTreeSet<(String, String)> = document["paths"]
+        .as_object()
+        .unwrap()
+        .iter()
+        .flat_map(|(path, methods)| {
+            methods.as_object().unwrap().keys().map(|method| (path.clone(), method.to_uppercase()))
+        })
+        .collect();
+    let existing = endpoints().iter().map(|one| (one.path.to_owned(), one.method.to_string())).collect();
+    assert_eq!(described, existing);
+    assert_eq!(document["servers"], json!([{"url": "/api/v1"}]));
+}
+
+#[actix_web::test]
+async fn the_document_describes_every_field_of_every_answer() {
+    let document: Value = serde_json::from_str(OPENAPI).unwrap();
+    let check = |schema: &str, value: &Value| {
+        let described = document["components"]["schemas"][schema]["properties"].as_object().unwrap();
+        let described: BTreeSet<_> = described.keys().collect();
+        assert_eq!(described, value.as_object().unwrap().keys().collect(), "{schema}");
+    };
+    let ask = async |request| send(None, somebody(), request).await.2;
+    let workspaces = ask(get("/api/v1/ckpt/workspaces")).await;
+    check("WorkspacesReport", &workspaces);
+    check("WorkspaceReport", &workspaces["workspaces"][0]);
+    let warnings = ask(get("/api/v1/ckpt/workspaces/a/snapshots/b/warnings")).await;
+    check("WarningsReport", &warnings);
+    check("WarningReport", &warnings["warnings"][0]);
+    check("UndoReport", &ask(post("/api/v1/ckpt/undo", &json!({"workspace": "/p"}))).await);
+    check("CheckSummary", &ask(post("/api/v1/ckpt/check", &json!({}))).await);
+    check("SizeReport", &ask(get("/api/v1/ckpt/store")).await);
+    check("ErrorReport", &ask(get("/api/v1/nothing")).await);
+    check("UndoRequest", &json!(ckpt_requests().0));
+    check("CheckRequest", &json!(ckpt_requests().1));
+}
+
+fn ckpt_requests() -> (crate::ckpt::UndoRequest, crate::ckpt::CheckRequest) {
+    (crate::ckpt::UndoRequest { workspace: String::new() }, crate::ckpt::CheckRequest::default())
+}

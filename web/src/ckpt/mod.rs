@@ -1,0 +1,66 @@
+//! Checkpoints: what the ws-ckpt wire cannot carry.
+
+mod reports;
+
+use actix_web::http::Method;
+use actix_web::web::{self, Data, Json, Path};
+use cofferdam_actors::ckpt::{CheckStore, Ckpt, SnapshotWarnings, StoreSize, UndoRollback, WorkspaceStatus};
+
+pub use reports::{
+    CheckRequest, CheckSummary, SizeReport, UndoReport, UndoRequest, WarningReport, WarningsReport,
+    WorkspaceReport, WorkspacesReport,
+};
+
+use crate::api::Endpoint;
+use crate::caller::{Caller, Utf8Path};
+use crate::error::ApiError;
+
+/// The routes of this module.
+pub(crate) fn endpoints() -> [Endpoint; 5] {
+    [
+        Endpoint { method: Method::GET, path: "/ckpt/workspaces", route: || web::to(workspaces) },
+        Endpoint {
+            method: Method::GET,
+            path: "/ckpt/workspaces/{workspace}/snapshots/{snapshot}/warnings",
+            route: || web::to(warnings),
+        },
+        Endpoint { method: Method::POST, path: "/ckpt/undo", route: || web::to(undo) },
+        Endpoint { method: Method::POST, path: "/ckpt/check", route: || web::to(check) },
+        Endpoint { method: Method::GET, path: "/ckpt/store", route: || web::to(store) },
+    ]
+}
+
+type Answer<T> = Result<Json<T>, ApiError>;
+
+async fn workspaces(Caller(peer): Caller, ckpt: Data<Ckpt>) -> Answer<WorkspacesReport> {
+    let report = ckpt.ask(WorkspaceStatus { peer, workspace: None }).await?;
+    Ok(Json(report.into()))
+}
+
+async fn warnings(
+    Caller(peer): Caller,
+    _: Utf8Path,
+    of: Path<(String, String)>,
+    ckpt: Data<Ckpt>,
+) -> Answer<WarningsReport> {
+    let (workspace, snapshot) = of.into_inner();
+    let warnings = ckpt.ask(SnapshotWarnings { peer, workspace, snapshot }).await?;
+    Ok(Json(warnings.into()))
+}
+
+async fn undo(Caller(peer): Caller, ckpt: Data<Ckpt>, body: Json<UndoRequest>) -> Answer<UndoReport> {
+    let UndoRequest { workspace } = body.into_inner();
+    let done = ckpt.ask(UndoRollback { peer, workspace }).await?;
+    Ok(Json(done.into()))
+}
+
+async fn check(Caller(peer): Caller, ckpt: Data<Ckpt>, body: Json<CheckRequest>) -> Answer<CheckSummary> {
+    let CheckRequest { read_data } = body.into_inner();
+    let report = ckpt.ask(CheckStore { peer, read_data }).await?;
+    Ok(Json(report.into()))
+}
+
+async fn store(Caller(peer): Caller, ckpt: Data<Ckpt>) -> Answer<SizeReport> {
+    let size = ckpt.ask(StoreSize { peer }).await?;
+    Ok(Json(size.into()))
+}
