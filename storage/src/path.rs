@@ -114,6 +114,20 @@ impl RelPath {
     }
 }
 
+impl<'a> FromIterator<&'a Name> for RelPath {
+    /// Joins names, outermost first.
+    fn from_iter<T: IntoIterator<Item = &'a Name>>(names: T) -> Self {
+        let mut joined = Vec::new();
+        for name in names {
+            if !joined.is_empty() {
+                joined.push(b'/');
+            }
+            joined.extend_from_slice(&name.0);
+        }
+        Self(joined)
+    }
+}
+
 impl fmt::Debug for RelPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "\"{self}\"")

@@ -102,3 +102,40 @@ pub fn writers(file: impl AsFd) -> Writers {
         _ => Writers::Unknown,
     }
 }
+
+/// What tests need of a program that maps its files.
+#[cfg(test)]
+pub(crate) mod testing {
+    use std::os::fd::{AsFd, AsRawFd};
+
+    /// The first page of a file, shared and writable.
+    pub(crate) struct SharedMapping(*mut u8);
+
+    const PAGE: usize = 4096;
+
+    impl SharedMapping {
+        /// Maps a file that is at least a page long and open for reading and writing.
+        pub(crate) fn new(file: impl AsFd) -> Self {
+            let protection = libc::PROT_READ | libc::PROT_WRITE;
+            let fd = file.as_fd().as_raw_fd();
+            // SAFETY: a new mapping at an address the kernel chooses overlaps nothing.
+            let at = unsafe { libc::mmap(std::ptr::null_mut(), PAGE, protection, libc::MAP_SHARED, fd, 0) };
+            assert_ne!(at, libc::MAP_FAILED);
+            Self(at.cast())
+        }
+
+        /// Stores one byte.
+        pub(crate) fn store(&self, at: usize, byte: u8) {
+            assert!(at < PAGE);
+            // SAFETY: within the mapping, which lives as long as self.
+            unsafe { self.0.add(at).write_volatile(byte) };
+        }
+    }
+
+    impl Drop for SharedMapping {
+        fn drop(&mut self) {
+            // SAFETY: the mapping is ours, and nothing points into it any more.
+            unsafe { libc::munmap(self.0.cast(), PAGE) };
+        }
+    }
+}

@@ -35,6 +35,12 @@ impl Root {
         Ok(Self { fd, mount })
     }
 
+    /// A directory that is held already, its lifetime apart from the other descriptor's.
+    pub fn held(dir: impl AsFd) -> io::Result<Self> {
+        let mount = stat_fd(&dir)?.mount;
+        Ok(Self { fd: dir.as_fd().try_clone_to_owned()?, mount })
+    }
+
     /// What tells this directory from any other that ever stood at its path.
     pub fn identity(&self) -> io::Result<FileIdentity> {
         FileIdentity::of(&self.fd)

@@ -1,26 +1,332 @@
-//! The stat cache: what every file of a workspace looked like when it was last read.
+//! The stat cache's file.
+//!
+//! A header, then frames, each with a checksum: a record of one directory, a path that has none any more, or a commit.
+//! What stands behind the last commit never happened. Frames are only appended; when more than half of the file is
+//! stale it is written anew.
 
-use std::path::Path;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::ckpt::error::Result;
-use crate::ckpt::format::ObjectId;
+use rustix::fs::{CWD, Mode, OFlags};
+
+use super::frame::{Commit, FrameKind, Head, PathHash};
+use crate::ckpt::error::{Context, Result};
+use crate::ckpt::format::{FORMAT_VERSION, ObjectId};
 use crate::disk::Disk;
+use crate::peer::as_daemon;
+
+const MAGIC: &[u8; 8] = b"cofstat\n";
+/// Of the frames and of the records' own bytes; the entries in them have the store's [`FORMAT_VERSION`].
+const CACHE_VERSION: u32 = 1;
+const HEADER: usize = MAGIC.len() + 8;
+/// A smaller file is not worth writing anew.
+const SMALL: u64 = 1 << 20;
+/// How much is gathered before it is written.
+const GATHER: usize = 256 << 10;
 
 /// The stat cache of one workspace: a record per directory in an append-only, checksummed file that is never
-/// fsynced. Losing it costs a full read and nothing else.
+/// fsynced. Losing it costs a full read and nothing else, so a cache that cannot be written goes on empty.
 #[derive(Debug)]
-pub struct StatCache {}
+pub struct StatCache {
+    disk: Disk,
+    path: PathBuf,
+    file: File,
+    /// What the last commit left.
+    committed: State,
+    /// What the last capture found; becomes the committed state or nothing.
+    running: Mutex<Running>,
+}
+
+/// Where the record of each directory is.
+#[derive(Debug, Default)]
+struct State {
+    index: HashMap<PathHash, Place>,
+    /// The end of the last commit; 0 for a file that has yet to be written.
+    len: u64,
+    /// The digest of all frames before that.
+    chain: u64,
+    /// The manifest of the last commit.
+    base: Option<ObjectId>,
+}
+
+/// Where a frame is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    offset: u64,
+    len: u32,
+}
+
+#[derive(Debug, Default)]
+struct Running {
+    /// Whether there was a capture since the last commit.
+    begun: bool,
+    index: HashMap<PathHash, Place>,
+    /// Frames not yet written.
+    gathered: Vec<u8>,
+    /// How long the file is with everything that is written; what follows in it is not ours.
+    written: u64,
+    chain: u64,
+    /// The manifest, once it is committed.
+    base: Option<ObjectId>,
+    /// The file could not be written: nothing more is kept.
+    failed: bool,
+}
 
 impl StatCache {
     /// Opens or creates the cache. Its records are used only if the cache was last committed for `base`, the
     /// manifest that the catalog protects from collection: every object a record refers to is reachable from it.
-    pub fn open(_disk: &Disk, _file: &Path, _base: Option<&ObjectId>) -> Result<Self> {
-        todo!()
+    pub fn open(disk: &Disk, file: &Path, base: Option<&ObjectId>) -> Result<Self> {
+        as_daemon(|| Self::open_as_daemon(disk, file, base))
+            .context(|| format!("open the stat cache {}", file.display()))
+    }
+
+    fn open_as_daemon(disk: &Disk, path: &Path, base: Option<&ObjectId>) -> io::Result<Self> {
+        let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file: OwnedFd = match rustix::fs::open(path, flags, Mode::empty()) {
+            Err(rustix::io::Errno::NOENT) => disk.create(CWD, path, OFlags::RDWR, Mode::RUSR | Mode::WUSR)?,
+            opened => opened?,
+        };
+        let file = File::from(file);
+        let state = if base.is_some() { State::load(&file).unwrap_or_default() } else { State::default() };
+        let committed = if state.base.as_ref() == base { state } else { State::default() };
+        let running = Mutex::new(Running::after(&committed));
+        Ok(Self { disk: disk.clone(), path: path.to_owned(), file, committed, running })
     }
 
     /// The records of the last [`capture`](super::capture) hold from now on: its manifest `base` is published.
     /// Without this call they are forgotten. Rewrites the file when more than half of it is stale.
-    pub fn commit(&mut self, _base: &ObjectId) -> Result<()> {
-        todo!()
+    ///
+    /// The snapshot is published whatever becomes of its cache, so this does not fail: a cache that cannot be written
+    /// goes on empty.
+    pub fn commit(&mut self, base: &ObjectId) {
+        if let Err(error) = as_daemon(|| self.try_commit(base)) {
+            let cache = self.path.display();
+            tracing::warn!(%cache, %error, "stat cache not kept; the next capture reads everything");
+            self.committed = State::default();
+        }
+        *self.running_mut() = Running::after(&self.committed);
+    }
+
+    fn try_commit(&mut self, base: &ObjectId) -> io::Result<()> {
+        let running = self.running.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let nothing_new = running.index == self.committed.index && self.committed.base.as_ref() == Some(base);
+        if !running.begun || nothing_new {
+            return Ok(());
+        }
+        if running.failed {
+            return Err(io::Error::other("not all records were written"));
+        }
+        // Else a directory that comes back, moved as it was, would find its old record, and that refers to objects
+        // which nothing protects any more.
+        for path in self.committed.index.keys() {
+            if !running.index.contains_key(path) {
+                running.append(FrameKind::Gone, *path, &[]);
+            }
+        }
+        running.commit(base);
+        running.write(&self.disk, &self.file)?;
+        self.committed = running.take();
+        let live: u64 = self.committed.index.values().map(|place| u64::from(place.len)).sum();
+        if self.committed.len > SMALL && live < self.committed.len / 2 {
+            self.rewrite()?;
+        }
+        Ok(())
+    }
+
+    /// Writes what is live into a new file and puts that in the place of the old one.
+    fn rewrite(&mut self) -> io::Result<()> {
+        let Some(base) = self.committed.base else { return Ok(()) };
+        let mut fresh = self.path.clone().into_os_string();
+        fresh.push(".new");
+        match self.disk.unlink(CWD, &*fresh) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let file = File::from(self.disk.create(CWD, &*fresh, OFlags::RDWR, Mode::RUSR | Mode::WUSR)?);
+        let mut places: Vec<(PathHash, Place)> =
+            self.committed.index.iter().map(|(path, place)| (*path, *place)).collect();
+        places.sort_unstable_by_key(|(_, place)| place.offset);
+        let mut running = Running::default();
+        let mut record = Vec::new();
+        for (path, place) in places {
+            // A damaged record is left behind.
+            if read_record(&self.file, path, place, &mut record).is_ok() {
+                running.append_record(path, &record);
+                running.write_if_full(&self.disk, &file)?;
+            }
+        }
+        running.commit(&base);
+        running.write(&self.disk, &file)?;
+        self.disk.rename((CWD, &*fresh), (CWD, &*self.path))?;
+        self.committed = running.take();
+        self.file = file;
+        Ok(())
+    }
+
+    /// A capture begins: forgets what was not committed.
+    pub(super) fn begin(&mut self) {
+        let fresh = Running { begun: true, ..Running::after(&self.committed) };
+        *self.running_mut() = fresh;
+    }
+
+    /// Reads a directory's record into `buffer`; false if there is none.
+    pub(super) fn read(&self, path: PathHash, buffer: &mut Vec<u8>) -> bool {
+        match self.committed.index.get(&path) {
+            Some(place) => read_record(&self.file, path, *place, buffer).is_ok(),
+            None => false,
+        }
+    }
+
+    /// A directory's record still holds.
+    pub(super) fn keep(&self, path: PathHash) {
+        if let Some(place) = self.committed.index.get(&path) {
+            self.running().index.insert(path, *place);
+        }
+    }
+
+    /// Puts a new record in the place of a directory's old one.
+    pub(super) fn put(&self, path: PathHash, record: &[u8]) {
+        let mut running = self.running();
+        if !running.failed {
+            running.append_record(path, record);
+            running.failed = running.write_if_full(&self.disk, &self.file).is_err();
+        }
+    }
+
+    fn running(&self) -> MutexGuard<'_, Running> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn running_mut(&mut self) -> &mut Running {
+        self.running.get_mut().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Reads the file up to its last commit; what cannot be read ends it.
+    fn load(file: &File) -> io::Result<Self> {
+        let mut state = Self::default();
+        let size = file.metadata()?.len();
+        rustix::fs::seek(file, rustix::fs::SeekFrom::Start(0))?;
+        let mut file = BufReader::with_capacity(GATHER, file);
+        let mut found = [0; HEADER];
+        if file.read_exact(&mut found).is_err() || found != header() {
+            return Ok(state);
+        }
+        let (mut at, mut chain) = (HEADER as u64, 0);
+        let mut since_commit = Vec::new();
+        while let Ok(Some(head)) = Head::read(&mut file) {
+            let place = Place { offset: at, len: head.len() };
+            at += u64::from(head.len());
+            if at > size {
+                break;
+            }
+            match head.kind {
+                FrameKind::Record => {
+                    file.seek_relative(head.body.into())?;
+                    since_commit.push((head.path, Some(place)));
+                }
+                FrameKind::Gone => since_commit.push((head.path, None)),
+                FrameKind::Commit => {
+                    let mut body = [0; Commit::LEN];
+                    file.read_exact(&mut body)?;
+                    let commit = Commit::decode(&body).filter(|c| head.covers(&body) && c.chain == chain);
+                    let Some(commit) = commit else { break };
+                    for (path, place) in since_commit.drain(..) {
+                        match place {
+                            Some(place) => state.index.insert(path, place),
+                            None => state.index.remove(&path),
+                        };
+                    }
+                    (state.base, state.len, state.chain) = (Some(commit.base), at, head.chained(chain));
+                }
+            }
+            chain = head.chained(chain);
+        }
+        Ok(state)
+    }
+}
+
+impl Running {
+    fn after(state: &State) -> Self {
+        Self { written: state.len, chain: state.chain, ..Self::default() }
+    }
+
+    /// Everything has been written and is the committed state from now on.
+    fn take(&mut self) -> State {
+        State {
+            index: std::mem::take(&mut self.index),
+            len: self.written,
+            chain: self.chain,
+            base: self.base,
+        }
+    }
+
+    fn append_record(&mut self, path: PathHash, record: &[u8]) {
+        match self.append(FrameKind::Record, path, record) {
+            Some(place) => self.index.insert(path, place),
+            None => self.index.remove(&path),
+        };
+    }
+
+    fn commit(&mut self, base: &ObjectId) {
+        let commit = Commit { base: *base, chain: self.chain };
+        self.append(FrameKind::Commit, Commit::PATH, &commit.encode());
+        self.base = Some(*base);
+    }
+
+    /// Returns where the frame will be; `None` for a directory too big for any frame.
+    fn append(&mut self, kind: FrameKind, path: PathHash, body: &[u8]) -> Option<Place> {
+        let head = Head::new(kind, path, body)?;
+        if self.written == 0 && self.gathered.is_empty() {
+            self.gathered.extend_from_slice(&header());
+        }
+        let place = Place { offset: self.written + self.gathered.len() as u64, len: head.len() };
+        head.encode(&mut self.gathered);
+        self.gathered.extend_from_slice(body);
+        self.chain = head.chained(self.chain);
+        Some(place)
+    }
+
+    fn write_if_full(&mut self, disk: &Disk, file: &File) -> io::Result<()> {
+        if self.gathered.len() < GATHER { Ok(()) } else { self.write(disk, file) }
+    }
+
+    fn write(&mut self, disk: &Disk, file: &File) -> io::Result<()> {
+        // What a capture that was not committed, or damage, has left behind.
+        if file.metadata()?.len() > self.written {
+            disk.set_len(file, self.written)?;
+        }
+        disk.write_all_at(file, &self.gathered, self.written)?;
+        self.written += self.gathered.len() as u64;
+        self.gathered.clear();
+        Ok(())
+    }
+}
+
+fn header() -> [u8; HEADER] {
+    let mut header = [0; HEADER];
+    header[..8].copy_from_slice(MAGIC);
+    header[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
+    header[12..].copy_from_slice(&CACHE_VERSION.to_le_bytes());
+    header
+}
+
+/// Reads a record, proven against its checksum, into `buffer`.
+fn read_record(file: &File, path: PathHash, place: Place, buffer: &mut Vec<u8>) -> io::Result<()> {
+    buffer.resize(place.len as usize, 0);
+    file.read_exact_at(buffer, place.offset)?;
+    match Head::split(buffer) {
+        Some((head, body)) if head.kind == FrameKind::Record && head.path == path && head.covers(body) => {
+            let len = buffer.len() - body.len();
+            buffer.drain(..len);
+            Ok(())
+        }
+        _ => Err(io::ErrorKind::InvalidData.into()),
     }
 }

@@ -1,11 +1,14 @@
 //! From a live tree to a manifest.
 
 use std::collections::HashSet;
+use std::io;
 use std::os::fd::BorrowedFd;
 
 use super::cache::StatCache;
-use crate::ckpt::error::Result;
-use crate::ckpt::format::{Entry, Manifest, ObjectId, ObjectSink};
+use super::found::Inode;
+use super::walk::{Top, Walk};
+use crate::ckpt::error::{Context, Error, Result};
+use crate::ckpt::format::{Entry, EntryKind, HardLinks, Manifest, ObjectId, ObjectKind, ObjectSink};
 use crate::clock::Clock;
 use crate::fs::Root;
 use crate::path::{Name, RelPath};
@@ -38,11 +41,43 @@ pub struct Captured {
 ///
 /// Changes nothing in the tree, no access time either. Fails only if the root itself cannot be read or the sink
 /// fails; whatever else cannot be read becomes a warning.
-pub fn capture(_work: &Capture<'_>, _cache: &mut StatCache) -> Result<Captured> {
-    todo!()
+pub fn capture(work: &Capture<'_>, cache: &mut StatCache) -> Result<Captured> {
+    cache.begin();
+    let top = Walk::new(work, work.root, Some(cache))?.run(None)?;
+    let Some(Top { meta, kind: EntryKind::Directory(Some(root)), tally }) = top else {
+        return Err(Error::io("read the workspace", io::ErrorKind::NotFound.into()));
+    };
+    let groups = groups(tally.links);
+    let hard_links = if groups.is_empty() {
+        None
+    } else {
+        Some(work.sink.put(ObjectKind::HardLinks, &HardLinks { groups }.encode())?)
+    };
+    let mut warnings = tally.warnings;
+    warnings.sort_by(|one, other| one.path.cmp(&other.path));
+    let manifest =
+        Manifest { root_meta: meta, root, hard_links, entries: tally.entries, bytes: tally.bytes, warnings };
+    let id = work.sink.put(ObjectKind::Manifest, &manifest.encode())?;
+    Ok(Captured { manifest, id })
 }
 
 /// Captures one name of a directory, everything beneath it included, without a cache. `None` if it is gone.
-pub fn capture_entry(_work: &Capture<'_>, _dir: BorrowedFd<'_>, _name: &Name) -> Result<Option<Entry>> {
-    todo!()
+pub fn capture_entry(work: &Capture<'_>, dir: BorrowedFd<'_>, name: &Name) -> Result<Option<Entry>> {
+    let root = Root::held(dir).context(|| "hold a directory".into())?;
+    // What is ignored has paths below another root.
+    let work = Capture { ignore: &HashSet::new(), ..*work };
+    let top = Walk::new(&work, &root, None)?.run(Some(name.clone()))?;
+    Ok(top.map(|top| Entry { name: name.clone(), meta: top.meta, kind: top.kind }))
+}
+
+/// The paths that share an inode, where there are several.
+fn groups(mut links: Vec<(Inode, RelPath)>) -> Vec<Vec<RelPath>> {
+    links.sort_unstable();
+    let mut groups: Vec<Vec<RelPath>> = links
+        .chunk_by(|one, other| one.0 == other.0)
+        .filter(|names| names.len() > 1)
+        .map(|names| names.iter().map(|(_, path)| path.clone()).collect())
+        .collect();
+    groups.sort_unstable();
+    groups
 }

@@ -2,6 +2,17 @@
 
 mod cache;
 mod capture;
+mod file;
+mod found;
+mod frame;
+mod listing;
+mod names;
+mod record;
+mod stack;
+#[cfg(test)]
+mod tests;
+mod walk;
+mod xattr;
 
 pub use cache::StatCache;
 pub use capture::{Capture, Captured, capture, capture_entry};

@@ -1,0 +1,318 @@
+//! One directory against its record: what is as it was, what has to be read, and which directories are in it.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use super::file::is_ours;
+use super::found::{Found, Inode, leaf, link};
+use super::names::{Listed, Names};
+use super::record::{Item, Items, key};
+use super::walk::Worker;
+use crate::ckpt::error::{Error, Result};
+use crate::ckpt::format::{Encoder, Entry};
+use crate::ckpt::model::{FileKind, Warning, WarningKind};
+use crate::fs::{Stat, stat, stat_fd};
+use crate::path::{Name, RelPath};
+
+/// How often a directory that changes while it is listed is listed.
+const LISTINGS: usize = 3;
+
+/// What a directory holds.
+#[derive(Debug)]
+pub(super) struct Listing {
+    /// The directory's attributes before it was listed.
+    pub(super) stat: Stat,
+    /// The items of its new record, without the directories whose entries are not known; `None` if every item of the
+    /// old record stands.
+    pub(super) items: Option<Vec<u8>>,
+    /// Directories in it.
+    pub(super) directories: Vec<Subdirectory>,
+    /// What is in it, without directories.
+    pub(super) tally: Tally,
+}
+
+/// A directory in a directory.
+#[derive(Debug)]
+pub(super) struct Subdirectory {
+    pub(super) name: Name,
+    /// The stat cache's key for it.
+    pub(super) key: Box<[u8]>,
+    /// Its entry in the record, if that has the same key.
+    pub(super) known: Option<Box<Entry>>,
+}
+
+/// What a capture counts and collects.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    pub(super) entries: u64,
+    pub(super) bytes: u64,
+    pub(super) warnings: Vec<Warning>,
+    pub(super) links: Vec<(Inode, RelPath)>,
+}
+
+impl Tally {
+    /// Adds what was found elsewhere.
+    pub(super) fn add(&mut self, mut other: Self) {
+        self.entries += other.entries;
+        self.bytes += other.bytes;
+        self.warnings.append(&mut other.warnings);
+        self.links.append(&mut other.links);
+    }
+
+    /// Adds what was found under a name.
+    pub(super) fn found(
+        &mut self,
+        path: impl Fn() -> RelPath,
+        warning: Option<WarningKind>,
+        link: Option<Inode>,
+    ) {
+        self.entries += 1;
+        self.warnings.extend(warning.map(|kind| Warning { path: path(), kind }));
+        self.links.extend(link.map(|inode| (inode, path())));
+    }
+}
+
+/// Why a directory has no listing.
+pub(super) enum NoListing {
+    /// It cannot be listed.
+    Unreadable(io::Error),
+    /// The capture cannot go on.
+    Failed(Error),
+}
+
+impl From<Error> for NoListing {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<io::Error> for NoListing {
+    fn from(error: io::Error) -> Self {
+        if is_ours(&error) {
+            Self::Failed(Error::io("list a directory of the workspace", error))
+        } else {
+            Self::Unreadable(error)
+        }
+    }
+}
+
+impl Worker<'_> {
+    /// Compares a directory with the items of its record, and reads whatever is not provably as it was.
+    ///
+    /// A name that moves within the directory meanwhile can be missed in both places, so a directory that changed
+    /// under the listing is listed again.
+    pub(super) fn list(
+        &mut self,
+        dir: &OwnedFd,
+        path: &RelPath,
+        record: Option<&[u8]>,
+    ) -> std::result::Result<Listing, NoListing> {
+        let mut names = std::mem::take(&mut self.names);
+        let listing = self.list_into(&mut names, dir, path, record);
+        names.shrink();
+        self.names = names;
+        listing
+    }
+
+    fn list_into(
+        &mut self,
+        names: &mut Names,
+        dir: &OwnedFd,
+        path: &RelPath,
+        record: Option<&[u8]>,
+    ) -> std::result::Result<Listing, NoListing> {
+        let mut listings = 0;
+        loop {
+            listings += 1;
+            let before = stat_fd(dir)?;
+            names.read(dir)?;
+            let after = stat_fd(dir)?;
+            let moved = (before.mtime, before.ctime) != (after.mtime, after.ctime);
+            if moved && listings < LISTINGS {
+                continue;
+            }
+            let mut comparison = Comparison::new(before, record);
+            let missed = self.compare(&mut comparison, names, dir, path)?;
+            if missed && listings < LISTINGS {
+                continue;
+            }
+            return Ok(comparison.finish());
+        }
+    }
+
+    /// Returns whether a name was not there any more when it was looked at.
+    fn compare(
+        &mut self,
+        comparison: &mut Comparison<'_>,
+        names: &Names,
+        dir: &OwnedFd,
+        path: &RelPath,
+    ) -> Result<bool> {
+        if names.unusable > 0 {
+            let kind = WarningKind::Unreadable;
+            comparison.tally.warnings.push(Warning { path: path.clone(), kind });
+        }
+        let ignored: Vec<Name> = self.walk.ignored_in(path);
+        let mut missed = false;
+        for listed in names.iter() {
+            let bytes = listed.name.to_bytes();
+            if ignored.iter().any(|name| name.as_bytes() == bytes) {
+                continue;
+            }
+            missed |= !self.compare_name(comparison, listed, dir, path)?;
+        }
+        Ok(missed)
+    }
+
+    /// Returns whether the name was there.
+    fn compare_name(
+        &mut self,
+        comparison: &mut Comparison<'_>,
+        listed: Listed<'_>,
+        dir: &OwnedFd,
+        path: &RelPath,
+    ) -> Result<bool> {
+        let bytes = listed.name.to_bytes();
+        let name =
+            || Name::new(bytes).map_err(|_| Error::Corrupt("a directory lists an impossible name".into()));
+        let below = || Name::new(bytes).map_or_else(|_| path.clone(), |name| path.join(&name));
+        let cached = comparison.advance_to(bytes);
+        let mut stat = match stat(dir, listed.name) {
+            Ok(stat) => stat,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                if cached.is_some() {
+                    comparison.diverge();
+                }
+                return Ok(false);
+            }
+            Err(error) if is_ours(&error) => return Err(Error::io("stat a file of the workspace", error)),
+            Err(_) => {
+                comparison.add(Found::unknown(listed.is_directory), name()?, &below);
+                return Ok(true);
+            }
+        };
+        if stat.mount != self.walk.mount {
+            stat.kind = FileKind::MountPoint;
+        }
+        self.key.clear();
+        key(&stat, &mut self.key);
+        let hit = cached.filter(|item| item.clean && item.key == self.key.as_slice());
+        match (stat.kind, hit) {
+            (FileKind::Directory, hit) => {
+                let known = hit.and_then(|item| Some((item, item.decode_entry().ok()?)));
+                match &known {
+                    Some((item, _)) => comparison.keep(item),
+                    None => comparison.diverge(),
+                }
+                comparison.directories.push(Subdirectory {
+                    name: name()?,
+                    key: self.key.as_slice().into(),
+                    known: known.map(|(_, entry)| Box::new(entry)),
+                });
+            }
+            (kind, Some(item)) => {
+                let warning = (kind == FileKind::MountPoint).then_some(WarningKind::MountPoint);
+                comparison.tally.found(below, warning, link(&stat));
+                if kind == FileKind::File {
+                    comparison.tally.bytes += stat.size;
+                }
+                comparison.keep(&item);
+            }
+            (_, None) => {
+                let Some(found) = leaf(&mut self.files, dir, listed.name, &stat)? else {
+                    comparison.diverge();
+                    return Ok(false);
+                };
+                comparison.add(found, name()?, &below);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// A directory's names, in order, against its record's items.
+struct Comparison<'a> {
+    stat: Stat,
+    record: &'a [u8],
+    items: Items<'a>,
+    /// The next item of the record.
+    next: Option<Item<'a>>,
+    /// How many items of the record stand, from its beginning, while nothing else was found.
+    standing: usize,
+    /// The new record's items, once it cannot be the old one any more.
+    fresh: Option<Encoder>,
+    directories: Vec<Subdirectory>,
+    tally: Tally,
+}
+
+impl<'a> Comparison<'a> {
+    fn new(stat: Stat, record: Option<&'a [u8]>) -> Self {
+        let bytes = record.unwrap_or_default();
+        let mut items = Items::new(bytes);
+        Self {
+            stat,
+            record: bytes,
+            next: items.next(),
+            items,
+            standing: 0,
+            fresh: record.is_none().then(Encoder::new),
+            directories: Vec::new(),
+            tally: Tally::default(),
+        }
+    }
+
+    /// The record's item of that name. Items before it stand for names that are gone.
+    fn advance_to(&mut self, name: &[u8]) -> Option<Item<'a>> {
+        while self.next.take_if(|item| item.name < name).is_some() {
+            self.diverge();
+            self.next = self.items.next();
+        }
+        let found = self.next.take_if(|item| item.name == name);
+        if found.is_some() {
+            self.next = self.items.next();
+        }
+        found
+    }
+
+    /// An item of the record stands.
+    fn keep(&mut self, item: &Item<'_>) {
+        match &mut self.fresh {
+            Some(items) => item.encode(items),
+            None => self.standing += 1,
+        }
+    }
+
+    /// The directory is not what its record says.
+    fn diverge(&mut self) {
+        self.fresh();
+    }
+
+    /// The new record's items, with those of the old one that stand so far.
+    fn fresh(&mut self) -> &mut Encoder {
+        let (record, standing) = (self.record, self.standing);
+        self.fresh.get_or_insert_with(|| {
+            let mut items = Encoder::new();
+            Items::new(record).take(standing).for_each(|item| item.encode(&mut items));
+            items
+        })
+    }
+
+    /// Something else was found under a name.
+    fn add(&mut self, found: Found, name: Name, path: &impl Fn() -> RelPath) {
+        self.tally.found(path, found.warning, found.link);
+        let size = found.encode(name, self.fresh());
+        self.tally.bytes += size;
+    }
+
+    fn finish(mut self) -> Listing {
+        if self.next.is_some() || self.items.damaged() {
+            self.diverge();
+        }
+        Listing {
+            stat: self.stat,
+            items: self.fresh.map(Encoder::finish),
+            directories: self.directories,
+            tally: self.tally,
+        }
+    }
+}

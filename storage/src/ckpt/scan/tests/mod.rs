@@ -1,0 +1,163 @@
+//! What a capture promises, on real directories.
+#![allow(clippy::disallowed_methods, reason = "a user renames and removes files")]
+
+mod caching;
+mod hostile;
+mod kinds;
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use super::*;
+use crate::ckpt::format::testing::MemoryObjects;
+use crate::ckpt::format::{Content, Entry, EntryKind, Extents, ObjectKind, ObjectSink, ObjectSource, Tree};
+use crate::ckpt::{Error, Result, WarningKind};
+use crate::clock::{Clock, SystemClock, WallTime};
+use crate::disk::Disk;
+use crate::fs::Root;
+use crate::path::{RelPath, escape};
+use crate::peer::Peer;
+
+/// The machine's clock, some time later: then every file is at rest.
+struct Later(i64);
+
+impl Clock for Later {
+    fn wall(&self) -> WallTime {
+        WallTime(SystemClock::new().wall().0 + self.0)
+    }
+    fn monotonic(&self) -> std::time::Duration {
+        std::time::Duration::ZERO
+    }
+}
+
+/// A workspace and a store for it.
+struct Fixture {
+    dir: tempfile::TempDir,
+    peer: Peer,
+    clock: Later,
+    objects: MemoryObjects,
+    cache: StatCache,
+    ignore: HashSet<RelPath>,
+}
+
+impl Fixture {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("ws")).unwrap();
+        let cache = StatCache::open(&Disk::default(), &dir.path().join("cache"), None).unwrap();
+        Self {
+            dir,
+            peer: Peer::own(),
+            clock: Later(10_000_000_000),
+            objects: MemoryObjects::new(),
+            cache,
+            ignore: HashSet::new(),
+        }
+    }
+
+    /// The workspace.
+    fn ws(&self) -> PathBuf {
+        self.dir.path().join("ws")
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        self.ws().join(path)
+    }
+
+    fn write(&self, path: &str, content: impl AsRef<[u8]>) {
+        std::fs::create_dir_all(self.at(path).parent().unwrap()).unwrap();
+        std::fs::write(self.at(path), content).unwrap();
+    }
+
+    fn try_capture_into(&mut self, sink: &dyn ObjectSink) -> Result<Captured> {
+        let root = Root::open(&self.ws()).unwrap();
+        let work = Capture { root: &root, peer: &self.peer, sink, clock: &self.clock, ignore: &self.ignore };
+        capture(&work, &mut self.cache)
+    }
+
+    /// A capture that is not published.
+    fn capture(&mut self) -> Captured {
+        let objects = std::mem::take(&mut self.objects);
+        let captured = self.try_capture_into(&objects).unwrap();
+        self.objects = objects;
+        captured
+    }
+
+    /// A capture that is published, and how many objects it put, the manifest not counted.
+    fn publish(&mut self) -> (Captured, usize) {
+        let before = self.objects.puts();
+        let captured = self.capture();
+        self.cache.commit(&captured.id);
+        (captured, self.objects.puts() - before - 1)
+    }
+
+    /// What a capture without a cache finds.
+    fn capture_afresh(&mut self) -> Captured {
+        let root = Root::open(&self.ws()).unwrap();
+        let file = self.dir.path().join("other-cache");
+        let mut cache = StatCache::open(&Disk::default(), &file, None).unwrap();
+        let (peer, sink, clock) = (&self.peer, &self.objects, &self.clock);
+        let work = Capture { root: &root, peer, sink, clock, ignore: &self.ignore };
+        capture(&work, &mut cache).unwrap()
+    }
+
+    /// As after a restart of the daemon.
+    fn reopen_cache(&mut self, base: &Captured) {
+        self.cache = StatCache::open(&Disk::default(), &self.cache_file(), Some(&base.id)).unwrap();
+    }
+
+    fn cache_file(&self) -> PathBuf {
+        self.dir.path().join("cache")
+    }
+
+    fn entry(&self, captured: &Captured, path: impl AsRef<[u8]>) -> Option<Entry> {
+        let path = RelPath::new(path.as_ref()).unwrap();
+        Tree::new(&self.objects, captured.manifest.root).lookup(&path).unwrap()
+    }
+
+    fn kind(&self, captured: &Captured, path: impl AsRef<[u8]>) -> EntryKind {
+        let shown = escape(path.as_ref());
+        self.entry(captured, path).unwrap_or_else(|| panic!("{shown} is not in the snapshot")).kind
+    }
+
+    /// A captured file's bytes.
+    fn bytes(&self, captured: &Captured, path: impl AsRef<[u8]>) -> Vec<u8> {
+        match self.kind(captured, path) {
+            EntryKind::File { content: Content::Empty, .. } => Vec::new(),
+            EntryKind::File { content: Content::Whole(id), .. } => {
+                self.objects.get(ObjectKind::Data, &id).unwrap().to_vec()
+            }
+            EntryKind::File { content: Content::Extents(id), .. } => {
+                let extents = Extents::load(&self.objects, &id).unwrap();
+                let mut bytes = Vec::new();
+                for extent in extents.0 {
+                    match extent {
+                        crate::ckpt::format::Extent::Hole(len) => bytes.resize(bytes.len() + len as usize, 0),
+                        crate::ckpt::format::Extent::Data(_, id) => {
+                            bytes.extend_from_slice(&self.objects.get(ObjectKind::Data, &id).unwrap());
+                        }
+                    }
+                }
+                bytes
+            }
+            other => panic!("no file with bytes: {other:?}"),
+        }
+    }
+
+    fn warnings(captured: &Captured) -> Vec<(String, WarningKind)> {
+        captured.manifest.warnings.iter().map(|w| (w.path.to_string(), w.kind)).collect()
+    }
+}
+
+fn is_root() -> bool {
+    Peer::own().uid == 0
+}
+
+/// Some user who owns nothing here.
+fn stranger() -> Peer {
+    Peer { uid: 54321, gid: 54321, groups: Vec::new() }
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+}

@@ -1,0 +1,482 @@
+//! Two threads that share a stack of directories.
+//!
+//! A directory is taken from the stack, listed and compared with its record, and the directories in it go on the
+//! stack. It is finished, its node written and its memory given back, when the last directory in it is. So what is in
+//! memory at one time is the way from the root to where the threads are.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustix::io::Errno;
+
+use super::cache::StatCache;
+use super::capture::Capture;
+use super::file::{FileReader, is_ours};
+use super::found::{Found, leaf, meta};
+use super::frame::PathHash;
+use super::listing::{NoListing, Subdirectory, Tally};
+use super::names::Names;
+use super::record::{self, Item, Items, Settled, key_of};
+use super::stack::Stack;
+use super::xattr;
+use crate::ckpt::error::{Context, Error, Result};
+use crate::ckpt::format::{Encoder, Entry, EntryKind, Meta, NodeWriter, ObjectId};
+use crate::ckpt::model::FileKind;
+use crate::fs::{Root, Stat, stat, stat_fd};
+use crate::path::{Name, RelPath};
+
+/// Below a longer path directories are not listed: each step down such a path costs as much as the path is long.
+const LONGEST_PATH: usize = 32 << 10;
+/// How often a name that changes between looking and opening is looked at.
+const LOOKS: usize = 3;
+
+/// One walk through a tree.
+pub(super) struct Walk<'a> {
+    work: &'a Capture<'a>,
+    /// What paths are relative to.
+    root: &'a Root,
+    cache: Option<&'a StatCache>,
+    /// The mount that is walked.
+    pub(super) mount: u64,
+    settled: Settled,
+    sync_rearms_mappings: bool,
+    stack: Stack<Task>,
+    tally: Mutex<Tally>,
+    top: Mutex<Option<Top>>,
+}
+
+/// What the walk began with, captured.
+#[derive(Debug)]
+pub(super) struct Top {
+    /// The metadata of where it began.
+    pub(super) meta: Meta,
+    /// The rest of it.
+    pub(super) kind: EntryKind,
+    /// Everything below.
+    pub(super) tally: Tally,
+}
+
+/// A directory to be listed.
+struct Task {
+    parent: Option<Arc<Directory>>,
+    /// `None` for the workspace's root.
+    name: Option<Name>,
+    key: Box<[u8]>,
+    known: Option<Box<Entry>>,
+}
+
+/// A directory that has been listed and waits for the directories in it.
+struct Directory {
+    parent: Option<Arc<Directory>>,
+    name: Option<Name>,
+    hash: PathHash,
+    meta: Meta,
+    key: Vec<u8>,
+    clean: bool,
+    /// If its node comes out as this one, the record of the directory above stands.
+    known_node: Option<ObjectId>,
+    items: Base,
+    /// Directories in it that are not finished.
+    unfinished: AtomicUsize,
+    /// Directories in it that are not what `items` says.
+    changes: Mutex<Vec<Change>>,
+}
+
+/// What a directory's entries are, but for the changes.
+enum Base {
+    /// Those of its record, which has this node.
+    Record(ObjectId),
+    /// These items.
+    Fresh(Vec<u8>),
+}
+
+/// What became of a directory in a directory.
+struct Change {
+    name: Name,
+    /// Its item; `None` if it is gone.
+    item: Option<Vec<u8>>,
+}
+
+impl<'a> Walk<'a> {
+    /// A walk through what lies below `root`.
+    pub(super) fn new(work: &'a Capture<'a>, root: &'a Root, cache: Option<&'a StatCache>) -> Result<Self> {
+        let filesystem = rustix::fs::fstatfs(root).context(|| "ask for the workspace's filesystem".into())?;
+        let mount = stat_fd(root).context(|| "stat the workspace".into())?.mount;
+        let kind = filesystem.f_type as u64;
+        Ok(Self {
+            work,
+            root,
+            cache,
+            mount,
+            settled: Settled::new(FINE_TIMESTAMPS.contains(&kind)),
+            sync_rearms_mappings: !IN_MEMORY.contains(&kind),
+            stack: Stack::new(),
+            tally: Mutex::default(),
+            top: Mutex::default(),
+        })
+    }
+
+    /// Walks through the directory under `name`, or the whole root. `None` if it is gone.
+    pub(super) fn run(self, name: Option<Name>) -> Result<Option<Top>> {
+        self.stack.push([Task { parent: None, name, key: Box::default(), known: None }]);
+        std::thread::scope(|threads| {
+            // One thread alone is as right, only slower.
+            let second = std::thread::Builder::new()
+                .name("scan".into())
+                .spawn_scoped(threads, || Worker::new(&self).and_then(Worker::run));
+            let first = Worker::new(&self).and_then(Worker::run);
+            let second = match second.map(std::thread::ScopedJoinHandle::join) {
+                Ok(Err(panic)) => std::panic::resume_unwind(panic),
+                Ok(Ok(result)) => result,
+                Err(_) => Ok(()),
+            };
+            first.and(second)
+        })?;
+        let tally = self.tally.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let top = self.top.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Ok(top.map(|top| Top { tally, ..top }))
+    }
+
+    /// The names in a directory that are not captured.
+    pub(super) fn ignored_in(&self, path: &RelPath) -> Vec<Name> {
+        let split = self.work.ignore.iter().filter_map(RelPath::split);
+        split.filter(|(parent, _)| parent == path).map(|(_, name)| name).collect()
+    }
+
+    /// What stands under a directory's name, if it is not a directory that was listed.
+    fn settle(
+        &self,
+        parent: Option<&Arc<Directory>>,
+        name: Option<Name>,
+        path: &RelPath,
+        found: Option<Found>,
+    ) {
+        if let Some(found) = &found {
+            lock(&self.tally).found(|| path.clone(), found.warning, found.link);
+        }
+        match (parent, name) {
+            (Some(parent), Some(name)) => {
+                let item = found.map(|found| {
+                    let mut out = Encoder::new();
+                    let size = found.encode(name.clone(), &mut out);
+                    lock(&self.tally).bytes += size;
+                    out.finish()
+                });
+                lock(&parent.changes).push(Change { name, item });
+            }
+            _ => {
+                let top =
+                    found.map(|found| Top { meta: found.meta, kind: found.kind, tally: Tally::default() });
+                *lock(&self.top) = top;
+            }
+        }
+    }
+
+    /// A directory in `dir` is finished; so may be `dir` itself, and the one it is in.
+    fn finish_upwards(&self, mut dir: Arc<Directory>, buffer: &mut Vec<u8>) -> Result<()> {
+        while dir.unfinished.fetch_sub(1, Ordering::AcqRel) == 1 {
+            let node = self.finish(&dir, buffer)?;
+            let (Some(parent), Some(name)) = (&dir.parent, &dir.name) else {
+                let kind = EntryKind::Directory(Some(node));
+                let meta = dir.meta.clone();
+                *lock(&self.top) = Some(Top { meta, kind, tally: Tally::default() });
+                return Ok(());
+            };
+            if dir.known_node != Some(node) {
+                let found = Found {
+                    meta: dir.meta.clone(),
+                    kind: EntryKind::Directory(Some(node)),
+                    key: dir.key.clone(),
+                    clean: dir.clean,
+                    warning: None,
+                    link: None,
+                };
+                let mut item = Encoder::new();
+                found.encode(name.clone(), &mut item);
+                lock(&parent.changes).push(Change { name: name.clone(), item: Some(item.finish()) });
+            }
+            dir = parent.clone();
+        }
+        Ok(())
+    }
+
+    /// Writes a directory's node and its record, unless both stand.
+    fn finish(&self, dir: &Directory, buffer: &mut Vec<u8>) -> Result<ObjectId> {
+        let mut changes = std::mem::take(&mut *lock(&dir.changes));
+        let items = match &dir.items {
+            Base::Record(node) if changes.is_empty() => {
+                self.cache.inspect(|cache| cache.keep(dir.hash));
+                return Ok(*node);
+            }
+            Base::Record(_) => {
+                let found = self.cache.is_some_and(|cache| cache.read(dir.hash, buffer));
+                let record = record::open(buffer).filter(|_| found);
+                record.ok_or_else(|| Error::Corrupt("the stat cache changed under a capture".into()))?.0
+            }
+            Base::Fresh(items) => items,
+        };
+        changes.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+        let mut node = NodeWriter::new(self.work.sink);
+        let mut fresh = Encoder::new();
+        let mut write = |item: &Item<'_>| {
+            item.encode(&mut fresh);
+            node.push(&item.decode_entry().map_err(|malformed| Error::Corrupt(malformed.to_string()))?)
+        };
+        let mut changes = changes.iter().peekable();
+        for item in Items::new(items) {
+            while let Some(change) = changes.next_if(|change| change.name.as_bytes() < item.name) {
+                change.item().map_or(Ok(()), |item| write(&item))?;
+            }
+            match changes.next_if(|change| change.name.as_bytes() == item.name) {
+                Some(change) => change.item().map_or(Ok(()), |item| write(&item))?,
+                None => write(&item)?,
+            }
+        }
+        for change in changes {
+            change.item().map_or(Ok(()), |item| write(&item))?;
+        }
+        let node = node.finish()?;
+        if let Some(cache) = self.cache {
+            let record = record::seal(fresh, &node);
+            // A file that is never at rest makes a record that says the same again.
+            if cache.read(dir.hash, buffer) && *buffer == record {
+                cache.keep(dir.hash);
+            } else {
+                cache.put(dir.hash, &record);
+            }
+        }
+        Ok(node)
+    }
+}
+
+impl Change {
+    fn item(&self) -> Option<Item<'_>> {
+        Items::new(self.item.as_deref()?).next()
+    }
+}
+
+impl Task {
+    fn path(&self) -> RelPath {
+        path_of(self.parent.as_ref(), self.name.as_ref())
+    }
+}
+
+/// The path of a name below a directory that waits.
+fn path_of(parent: Option<&Arc<Directory>>, name: Option<&Name>) -> RelPath {
+    let mut names: Vec<&Name> = name.into_iter().collect();
+    let mut above = parent;
+    while let Some(dir) = above {
+        names.extend(&dir.name);
+        above = dir.parent.as_ref();
+    }
+    names.into_iter().rev().collect()
+}
+
+impl Drop for Directory {
+    /// When a walk stops half-way a whole chain of parents goes at once, and may be longer than a thread's stack.
+    fn drop(&mut self) {
+        let mut above = self.parent.take();
+        while let Some(mut dir) = above.and_then(Arc::into_inner) {
+            above = dir.parent.take();
+        }
+    }
+}
+
+/// One of the two threads.
+pub(super) struct Worker<'a> {
+    pub(super) walk: &'a Walk<'a>,
+    pub(super) files: FileReader<'a>,
+    pub(super) names: Names,
+    /// The key of the name that is looked at.
+    pub(super) key: Encoder,
+    /// A directory's record.
+    record: Vec<u8>,
+}
+
+/// What opening a directory's name came to.
+enum Opened {
+    Directory(OwnedFd),
+    Other(Option<Found>),
+}
+
+impl<'a> Worker<'a> {
+    fn new(walk: &'a Walk<'a>) -> Result<Self> {
+        Ok(Self {
+            walk,
+            files: FileReader {
+                sink: walk.work.sink,
+                clock: walk.work.clock,
+                settled: walk.settled,
+                sync_rearms_mappings: walk.sync_rearms_mappings,
+                buffer: Vec::new(),
+            },
+            names: Names::new(),
+            key: Encoder::new(),
+            record: Vec::new(),
+        })
+    }
+
+    fn run(mut self) -> Result<()> {
+        let stack = &self.walk.stack;
+        let entered = self.walk.work.peer.enter();
+        let _rights = entered.context(|| "take the peer's rights".into()).inspect_err(|_| stack.stop())?;
+        while let Some((task, _busy)) = stack.next() {
+            self.list_directory(task).inspect_err(|_| stack.stop())?;
+        }
+        Ok(())
+    }
+
+    fn list_directory(&mut self, task: Task) -> Result<()> {
+        let path = task.path();
+        let start = self.files.clock.wall();
+        let dir = match self.open(&task, &path)? {
+            Opened::Directory(dir) => dir,
+            Opened::Other(found) => return self.give_up(task, &path, found),
+        };
+        let hash = PathHash::of(&path);
+        let mut buffer = std::mem::take(&mut self.record);
+        let cached = self.walk.cache.is_some_and(|cache| cache.read(hash, &mut buffer));
+        let record = record::open(&buffer).filter(|_| cached);
+        let listing = match self.list(&dir, &path, record.map(|(items, _)| items)) {
+            Ok(listing) => listing,
+            Err(NoListing::Failed(error)) => return Err(error),
+            Err(NoListing::Unreadable(error)) => {
+                let Some(name) = &task.name else { return Err(unreadable_root(error)) };
+                let looked = self.look(&path, name)?;
+                let found = looked.map(|(dir, stat)| Found::unlisted(&dir, name.as_bytes(), &stat));
+                return self.give_up(task, &path, found);
+            }
+        };
+        let items = match (listing.items, record) {
+            (None, Some((_, node))) => Base::Record(node),
+            (items, _) => Base::Fresh(items.unwrap_or_default()),
+        };
+        self.record = buffer;
+        let key = key_of(&listing.stat);
+        let known = task.known.filter(|_| *key == *task.key);
+        let (clean, known_node) = match &known {
+            Some(entry) => (true, if let EntryKind::Directory(node) = entry.kind { node } else { None }),
+            None => (self.walk.settled.holds(&listing.stat, start), None),
+        };
+        let meta = match known {
+            Some(entry) => entry.meta,
+            None => meta(&listing.stat, xattr::of_open(&dir)),
+        };
+        drop(dir);
+        let mut tally = listing.tally;
+        if task.name.is_some() {
+            tally.entries += 1;
+        }
+        lock(&self.walk.tally).add(tally);
+        let directory = Arc::new(Directory {
+            parent: task.parent,
+            name: task.name,
+            hash,
+            meta,
+            key,
+            clean,
+            known_node,
+            items,
+            // One more than there are, until all of them are on the stack.
+            unfinished: AtomicUsize::new(listing.directories.len() + 1),
+            changes: Mutex::default(),
+        });
+        // The first name on top.
+        self.walk.stack.push(listing.directories.into_iter().rev().map(
+            |Subdirectory { name, key, known }| Task {
+                parent: Some(directory.clone()),
+                name: Some(name),
+                key,
+                known,
+            },
+        ));
+        self.walk.finish_upwards(directory, &mut self.record)
+    }
+
+    /// Something is known about the name, but it is not listed.
+    fn give_up(&mut self, task: Task, path: &RelPath, found: Option<Found>) -> Result<()> {
+        self.walk.settle(task.parent.as_ref(), task.name, path, found);
+        match task.parent {
+            Some(parent) => self.walk.finish_upwards(parent, &mut self.record),
+            None => Ok(()),
+        }
+    }
+
+    /// Opens a directory, or finds out what is in its place.
+    fn open(&mut self, task: &Task, path: &RelPath) -> Result<Opened> {
+        let Some(name) = &task.name else {
+            return self.walk.root.open_dir(path).map(Opened::Directory).map_err(unreadable_root);
+        };
+        let too_long = path.as_bytes().len() > LONGEST_PATH;
+        let mut looks = 0;
+        loop {
+            looks += 1;
+            let opened =
+                if too_long { Err(Errno::NAMETOOLONG.into()) } else { self.walk.root.open_dir(path) };
+            let error = match opened {
+                Ok(dir) => return Ok(Opened::Directory(dir)),
+                Err(error) => error,
+            };
+            if is_ours(&error) {
+                return Err(Error::io("open a directory of the workspace", error));
+            }
+            let Some((dir, stat)) = self.look(path, name)? else { return Ok(Opened::Other(None)) };
+            let name = name.as_bytes();
+            if stat.kind == FileKind::Directory {
+                // If it was something else or nowhere a moment ago, the next try opens it.
+                let moved = [Errno::NOENT, Errno::NOTDIR, Errno::LOOP, Errno::XDEV];
+                let moved = moved.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()));
+                if !moved || looks == LOOKS {
+                    return Ok(Opened::Other(Some(Found::unlisted(&dir, name, &stat))));
+                }
+            } else if let Some(found) = leaf(&mut self.files, &dir, name, &stat)? {
+                return Ok(Opened::Other(Some(found)));
+            } else if looks == LOOKS {
+                return Ok(Opened::Other(None));
+            }
+        }
+    }
+
+    /// What stands under a path, and the directory it is in. `None` if it is gone.
+    fn look(&self, path: &RelPath, name: &Name) -> Result<Option<(OwnedFd, Stat)>> {
+        let looked = self.walk.root.open_parent(path).and_then(|parent| match parent {
+            Some((dir, _)) => stat(&dir, name.as_bytes()).map(|stat| Some((dir, stat))),
+            None => Ok(None),
+        });
+        match looked {
+            Ok(Some((dir, mut stat))) => {
+                if stat.mount != self.walk.mount {
+                    stat.kind = FileKind::MountPoint;
+                }
+                Ok(Some((dir, stat)))
+            }
+            Err(error) if is_ours(&error) => Err(Error::io("stat a file of the workspace", error)),
+            Ok(None) | Err(_) => Ok(None),
+        }
+    }
+}
+
+fn unreadable_root(error: io::Error) -> Error {
+    Error::io("read the workspace", error)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Filesystems whose times move with every tick of the kernel's clock.
+const FINE_TIMESTAMPS: [u64; 8] = [EXT, XFS, BTRFS, TMPFS, F2FS, ZFS, OVERLAY, BCACHEFS];
+/// Filesystems on which fdatasync does nothing.
+const IN_MEMORY: [u64; 2] = [TMPFS, RAMFS];
+
+const EXT: u64 = 0xef53;
+const XFS: u64 = 0x5846_5342;
+const BTRFS: u64 = 0x9123_683e;
+const TMPFS: u64 = 0x0102_1994;
+const RAMFS: u64 = 0x8584_58f6;
+const F2FS: u64 = 0xf2f5_2010;
+const ZFS: u64 = 0x2fc1_2fc1;
+const OVERLAY: u64 = 0x794c_7630;
+const BCACHEFS: u64 = 0xca45_1a4e;
