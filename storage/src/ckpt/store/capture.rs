@@ -38,7 +38,7 @@ impl Store {
                 drop(writer);
                 self.give_back(pack);
                 if held.row.last_capture == Some(captured.id) {
-                    keep(cache, &captured);
+                    cache.commit(&captured.id);
                 }
                 return Ok(captured);
             };
@@ -47,7 +47,7 @@ impl Store {
                 continue;
             }
             self.step("checkpoint.published")?;
-            keep(cache, &captured);
+            cache.commit(&captured.id);
             return Ok(captured);
         }
         Err(Error::Busy)
@@ -113,12 +113,5 @@ impl Store {
     pub(super) fn capture_for_cache(&self, peer: &Peer, held: &Held<'_>) -> Result<Captured> {
         let last = held.row.last_capture;
         self.capture_live(peer, held, |captured| Ok((last != Some(captured.id)).then_some(Target::Capture)))
-    }
-}
-
-/// The capture is done, whatever becomes of the cache.
-fn keep(mut cache: StatCache, captured: &Captured) {
-    if let Err(error) = cache.commit(&captured.id) {
-        tracing::warn!(%error, "the stat cache is lost; the next checkpoint reads everything");
     }
 }

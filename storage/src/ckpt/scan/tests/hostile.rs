@@ -265,7 +265,7 @@ fn a_mount_is_recorded_and_not_entered() {
         // A directory that holds a mount is not emptied through it.
         let error = crate::fs::remove_tree(
             &Disk::default(),
-            &fs::File::open(fixture.dir.path()).unwrap(),
+            fs::File::open(fixture.dir.path()).unwrap(),
             &crate::path::Name::new(*b"ws").unwrap(),
         )
         .unwrap_err();
