@@ -248,6 +248,12 @@ impl Disk {
         Ok(rustix::fs::fremovexattr(file, name)?)
     }
 
+    /// Removes an extended attribute of the thing a path names, following no link at its end.
+    pub fn lremovexattr(&self, path: impl Arg, name: &CStr) -> io::Result<()> {
+        self.hook.before(Op::SetMeta)?;
+        Ok(rustix::fs::lremovexattr(path, name)?)
+    }
+
     /// Sets an extended attribute of the thing a path names, following no link at its end.
     pub fn lsetxattr(&self, path: impl Arg, name: &CStr, value: &[u8]) -> io::Result<()> {
         self.hook.before(Op::SetMeta)?;

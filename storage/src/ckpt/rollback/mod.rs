@@ -5,12 +5,37 @@
 //! then single renames move victims out and new things in. A journal, written before the first change and before
 //! the first rename, lets [`recover`] finish or take back whatever was cut short, by renames alone.
 
+mod hardlinks;
+mod journal;
+mod late;
+mod metadata;
+mod operation;
+mod places;
+mod plan;
+mod preflight;
+mod recover;
+mod rights;
+mod stage;
+mod switch;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
 use std::os::fd::BorrowedFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use cofferdam_protocol::ckpt::WorkspaceId;
 
-use super::error::Result;
+use self::journal::{Begin, Journal, Switch, Verdict};
+use self::operation::Operation;
+use self::places::Places;
+use self::plan::{Plan, Trees};
+use self::preflight::Ready;
+use self::rights::Rights;
+use self::stage::Stage;
+use self::switch::Rule;
+pub use self::recover::{Pending, Recovered, pending, recover};
+use super::error::{Context, Error, Result};
 use super::format::{Manifest, ObjectSource, Timestamp};
 use super::model::{RolledBack, Warning};
 use crate::disk::Disk;
@@ -73,8 +98,145 @@ pub enum Outcome {
 ///
 /// On any error the tree is what it was before, unless taking back failed too: then the journal stays, the error says
 /// so, and [`recover`] has to run before anything else is done with the workspace.
-pub fn run(_job: Job<'_>) -> Result<RolledBack> {
-    todo!()
+pub fn run(job: Job<'_>) -> Result<RolledBack> {
+    let rights = Rights::of(job.peer);
+    let entered = job.peer.enter().context(|| "take the user's rights".to_owned())?;
+    let trees = Trees { source: job.source, live: job.live, target: job.target };
+    let mut plan = Plan::new(&trees, &rights, is_overlay(job.root)?)?;
+    let mut done = RolledBack { changed: plan.len() as u64, warnings: std::mem::take(&mut plan.warnings) };
+    if plan.obstacles.is_empty() && plan.is_empty() {
+        drop(entered);
+        job.late.settle(Outcome::Finished)?;
+        return Ok(done);
+    }
+    let staging = Name::new(format!(".cofferdam-{}", job.op).into_bytes())
+        .map_err(|_| Error::Corrupt(format!("operation name {}", job.op)))?;
+    let begin;
+    let ready = {
+        let places = Places::new(job.disk, job.root, HashMap::new())
+            .context(|| "look at the workspace".to_owned())?;
+        let mut ready = preflight::check(&plan, &places, job.source, &rights, &staging)?;
+        ready.dirs.sort_by(|one, other| one.path.cmp(&other.path));
+        begin = Begin {
+            workspace: job.workspace.clone(),
+            path: job.path.to_owned(),
+            root: job.root.identity().context(|| "look at the workspace".to_owned())?,
+            peer: job.peer.clone(),
+            live: job.live.root,
+            target: job.target.root,
+            captured_from: job.captured_from,
+            staging: ready.staging.clone(),
+            dirs: std::mem::take(&mut ready.dirs),
+        };
+        ready
+    };
+    done.changed += ready.inside;
+    drop(entered);
+
+    let mut journal = Journal::create(job.disk, job.journal, job.op, &begin)
+        .context(|| "begin the journal of the rollback".to_owned())?;
+    let made_again = plan.emptied.keys().cloned();
+    let operation =
+        Operation::new(job.disk, job.root, job.source, &begin, made_again, Rule::Displace)?;
+    let mut switch = None;
+    let mut attempt = Attempt { job, operation, journal: &mut journal, switch: &mut switch };
+    match attempt.forward(&plan, &ready, &rights) {
+        Ok(warnings) => {
+            done.warnings.extend(warnings);
+            done.warnings.sort_by(|one, other| one.path.cmp(&other.path));
+            done.warnings.dedup();
+            if let Err(error) = attempt.finish(Outcome::Finished) {
+                // The tree is what was asked for. What is left of the work goes when the journal is found again.
+                tracing::warn!(%error, "a finished rollback could not be cleaned up after yet");
+            }
+            Ok(done)
+        }
+        Err(error) => Err(attempt.take_back(error)),
+    }
+}
+
+/// A rollback whose journal has begun.
+struct Attempt<'a, 'j> {
+    job: Job<'a>,
+    operation: Operation<'j>,
+    journal: &'j mut Journal,
+    /// Everything that is to change the tree, once that is on record.
+    switch: &'j mut Option<Switch>,
+}
+
+impl Attempt<'_, '_> {
+    /// Stages, switches and decides that it is done.
+    fn forward(&mut self, plan: &Plan, ready: &Ready, rights: &Rights) -> Result<Vec<Warning>> {
+        let disk = self.job.disk;
+        let step = |name: &str| disk.step(name).context(|| "roll back".to_owned());
+        step("rollback.journaled")?;
+        let (switch, mut warnings) = {
+            self.operation.widen()?;
+            let _rights = self.job.peer.enter().context(|| "take the user's rights".to_owned())?;
+            let places = &self.operation.places;
+            let begin = self.operation.begin;
+            Stage::new(plan, ready, places, self.job.source, rights, begin).build()?
+        };
+        step("rollback.staged")?;
+        let switch = self.switch.insert(switch);
+        self.journal.switch(switch).context(|| "write the journal of the rollback".to_owned())?;
+        step("rollback.switch-journaled")?;
+        warnings.extend(self.operation.go_forward(switch, self.job.late)?);
+        self.journal.decide(Verdict::Done).context(|| "end the journal of the rollback".to_owned())?;
+        Ok(warnings)
+    }
+
+    /// What is left to do once it is decided.
+    fn finish(&mut self, outcome: Outcome) -> Result<()> {
+        let job = &mut self.job;
+        let step = |name: &str| job.disk.step(name).context(|| "roll back".to_owned());
+        if outcome == Outcome::Finished {
+            step("rollback.done-journaled")?;
+        }
+        job.late.settle(outcome)?;
+        self.operation.clean_up(self.switch.as_ref(), outcome)?;
+        if outcome == Outcome::Finished {
+            step("rollback.cleaned")?;
+        }
+        journal::remove(job.disk, job.journal, job.op).context(|| "remove the journal".to_owned())
+    }
+
+    /// Restores what was there, and returns the error that the caller gets.
+    fn take_back(&mut self, error: Error) -> Error {
+        let back = match &*self.switch {
+            Some(switch) => self
+                .journal
+                .decide(Verdict::Back)
+                .context(|| "end the journal of the rollback".to_owned())
+                .and_then(|()| self.operation.go_back(switch, self.job.late)),
+            None => Ok(Vec::new()),
+        };
+        match back {
+            Ok(newer) => {
+                for Warning { path, .. } in newer {
+                    tracing::warn!(%path, "written to while a failed rollback was being taken back; kept");
+                }
+                if let Err(error) = self.finish(Outcome::TakenBack) {
+                    tracing::warn!(%error, "a rollback that was taken back could not be cleaned up after yet");
+                }
+                error
+            }
+            Err(second) => Error::Io {
+                what: format!(
+                    "{error}; taking the rollback back failed as well and is tried again \
+                     when the workspace is next used or the daemon next starts"
+                ),
+                source: std::io::Error::other(second),
+            },
+        }
+    }
+}
+
+/// Whether a directory is on a filesystem that refuses to move some of its directories.
+fn is_overlay(root: &Root) -> Result<bool> {
+    const OVERLAYFS: i64 = 0x794c_7630;
+    let found = rustix::fs::fstatfs(root).context(|| "look at the workspace".to_owned())?;
+    Ok(found.f_type as i64 == OVERLAYFS)
 }
 
 /// What recovery asks of the store. Called with the daemon's own rights.
@@ -85,47 +247,4 @@ pub trait Workspaces {
 
     /// The safety snapshot of operation `op`, or a fresh one if that has been deleted since.
     fn late_writes(&mut self, workspace: &WorkspaceId, op: &str) -> Result<Box<dyn LateWrites + '_>>;
-}
-
-/// What became of one journal.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Recovered {
-    /// The workspace it names.
-    pub workspace: WorkspaceId,
-    /// The operation.
-    pub op: String,
-    /// How it ended; the error text if it is still pending.
-    pub outcome: std::result::Result<Outcome, String>,
-    /// Newer things that were found and kept.
-    pub warnings: Vec<Warning>,
-}
-
-/// Finishes or takes back every rollback that a journal in the directory names, or only those of one workspace.
-/// Idempotent: it may be cut short anywhere and run again.
-///
-/// Must run when the store is opened, and before any operation on a workspace that [`pending`] names.
-pub fn recover(
-    _disk: &Disk,
-    _journal: BorrowedFd<'_>,
-    _source: &dyn ObjectSource,
-    _only: Option<&WorkspaceId>,
-    _workspaces: &mut dyn Workspaces,
-) -> Result<Vec<Recovered>> {
-    Ok(Vec::new())
-}
-
-/// A rollback that has a journal.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pending {
-    /// Its workspace.
-    pub workspace: WorkspaceId,
-    /// That workspace's path when the rollback began.
-    pub path: PathBuf,
-    /// Its staging directories, below that path. No scan of any workspace may capture them.
-    pub staging: Vec<RelPath>,
-}
-
-/// The rollbacks that have a journal. Cheap if there is none.
-pub fn pending(_journal: BorrowedFd<'_>) -> Result<Vec<Pending>> {
-    Ok(Vec::new())
 }

@@ -1,0 +1,226 @@
+//! Writes that came after the safety snapshot was captured, found in what the switch displaced.
+
+use std::collections::HashMap;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+
+use super::LateWrites;
+use super::journal::{How, MetaStep, Step};
+use super::places::{Places, Seen, under};
+use super::switch::Rule;
+use crate::ckpt::error::{Context, Error, Result};
+use crate::ckpt::format::{Entry, EntryKind, ObjectId, ObjectSource, Timestamp, Tree};
+use crate::ckpt::model::{FileKind, Warning, WarningKind};
+use crate::fs::Stat;
+use crate::path::{Name, RelPath};
+use crate::sys::{Writers, writers};
+
+/// Looks through displaced things and gives what may be newer to the safety snapshot.
+pub(super) struct Inspector<'a> {
+    pub(super) places: &'a Places<'a>,
+    pub(super) source: &'a dyn ObjectSource,
+    pub(super) staging: &'a [RelPath],
+    /// When the capture of the safety snapshot began.
+    pub(super) captured_from: Timestamp,
+    pub(super) late: &'a mut dyn LateWrites,
+    /// What was kept, and whether anything was.
+    pub(super) warnings: Vec<Warning>,
+}
+
+/// Whether something is as a capture that began at `from` has it; times and size decide. A directory always is:
+/// what counts is in it.
+pub(super) fn as_captured(seen: &Seen, entry: &Entry, from: Timestamp) -> bool {
+    let size = match entry.kind {
+        EntryKind::File { size, .. } => size,
+        _ => 0,
+    };
+    seen.kind == entry.kind.file_kind()
+        && (seen.kind == FileKind::Directory
+            || (seen.size == size && seen.mtime == entry.meta.mtime && !since(seen.ctime, from)))
+}
+
+/// Whether a change at `time` may have come after `from`. File times lag behind the clock by a tick, and on some
+/// filesystems they count in steps of two seconds.
+pub(super) fn since(time: Timestamp, from: Timestamp) -> bool {
+    const TICK: i128 = 20_000_000;
+    const COARSE: i128 = 2_000_000_000;
+    let nanos = |time: Timestamp| i128::from(time.secs) * 1_000_000_000 + i128::from(time.nanos);
+    nanos(time) + if time.nanos == 0 { COARSE } else { TICK } >= nanos(from)
+}
+
+/// Before anything has happened, or after everything: no time of change tells anything.
+pub(super) const ANY_TIME: Timestamp = Timestamp { secs: i64::MAX, nanos: 0 };
+
+impl Inspector<'_> {
+    /// What a step displaced going forward. `suspect`: it was not what is on record, or nobody knows.
+    pub(super) fn displaced(&mut self, step: &Step, suspect: bool, live: &ObjectId) -> Result<()> {
+        let How::Move { staging, slot, old, new, suspect: before } = &step.how else { return Ok(()) };
+        let Some((area, path, found)) = self.find(*staging, slot, &step.path, new.as_ref())? else {
+            return Ok(());
+        };
+        let captured = Tree::new(self.source, *live).lookup(&step.path)?;
+        if found.kind == FileKind::Directory
+            && let Some(Entry { kind: EntryKind::Directory(Some(node)), .. }) = captured
+        {
+            return self.directory(&path, &step.path, node);
+        }
+        let known = old.as_ref().is_some_and(|old| found.is(old) && found.holds(old));
+        if suspect || *before || !known || may_be_written(&area, slot, found.kind) {
+            self.keep(&step.path, &area, slot)?;
+        }
+        Ok(())
+    }
+
+    /// What a step displaced being taken back: the target's, for which the safety snapshot has at best another thing
+    /// at that path. So a directory with anything newer in it is kept whole.
+    pub(super) fn taken_back(&mut self, step: &Step, target: &ObjectId) -> Result<()> {
+        let How::Move { staging, slot, new: Some(new), .. } = &step.how else { return Ok(()) };
+        let Some((area, path, found)) = self.find(*staging, slot, &step.path, None)? else { return Ok(()) };
+        if !found.is(new) {
+            return Ok(());
+        }
+        let node = match Tree::new(self.source, *target).lookup(&step.path)? {
+            Some(Entry { kind: EntryKind::Directory(node), .. }) => node,
+            _ => None,
+        };
+        let newer = match (found.kind, node) {
+            (FileKind::Directory, Some(node)) => {
+                let mut newer = false;
+                compare(self.places, self.source, &path, node, ANY_TIME, &mut |_, _, _| {
+                    newer = true;
+                    Ok(())
+                })?;
+                newer
+            }
+            _ => !found.holds(new) || may_be_written(&area, slot, found.kind),
+        };
+        if newer { self.keep(&step.path, &area, slot) } else { Ok(()) }
+    }
+
+    /// Something that stays where it is and gets other metadata. True if it was written to.
+    pub(super) fn in_place(&mut self, step: &MetaStep, rule: Rule) -> Result<bool> {
+        let what = || format!("look at {}", step.path);
+        let Some((parent, name)) = step.path.split() else { return Ok(false) };
+        let Some(dir) = self.places.dir(&parent).context(what)? else { return Ok(false) };
+        let Some(now) = self.places.see(&*dir, &name).context(what)? else { return Ok(false) };
+        let written = !step.is_for(&now);
+        // After a crash the time of change may be our own doing.
+        if written || (rule == Rule::Displace && since(now.ctime, self.captured_from)) {
+            self.keep(&step.path, &dir, &name)?;
+        }
+        Ok(written)
+    }
+
+    /// Something newer that was left where it is.
+    pub(super) fn left(&mut self, path: &RelPath) -> Result<()> {
+        self.warnings.push(Warning { path: path.clone(), kind: WarningKind::LateWrite });
+        let what = || format!("look at {path}");
+        let Some((parent, name)) = path.split() else { return Ok(()) };
+        let Some(dir) = self.places.dir(&parent).context(what)? else { return Ok(()) };
+        if self.places.see(&*dir, &name).context(what)?.is_some() {
+            self.late.keep(path, dir.as_fd(), &name)?;
+        }
+        Ok(())
+    }
+
+    /// Gives something to the safety snapshot; if that did not have it, the user is told.
+    fn keep(&mut self, path: &RelPath, dir: &OwnedFd, name: &Name) -> Result<()> {
+        if self.late.keep(path, dir.as_fd(), name)? {
+            self.warnings.push(Warning { path: path.clone(), kind: WarningKind::LateWrite });
+        }
+        Ok(())
+    }
+
+    /// What lies in a staging directory, unless it is what belongs into the tree.
+    fn find(
+        &self,
+        staging: usize,
+        slot: &Name,
+        path: &RelPath,
+        new: Option<&Seen>,
+    ) -> Result<Option<(std::rc::Rc<OwnedFd>, RelPath, Seen)>> {
+        let what = || format!("look at what was at {path}");
+        let Some(at) = self.staging.get(staging) else { return Ok(None) };
+        let Some(area) = self.places.dir(at).context(what)? else { return Ok(None) };
+        let found = self.places.see(&*area, slot).context(what)?;
+        let found = found.filter(|found| !new.is_some_and(|new| found.is(new)));
+        Ok(found.map(|found| (area, at.join(slot), found)))
+    }
+
+    /// A displaced directory that was captured: whatever in it is not as captured is kept.
+    fn directory(&mut self, at: &RelPath, path: &RelPath, node: ObjectId) -> Result<()> {
+        let mut kept = Vec::new();
+        let late = &mut *self.late;
+        let (places, source) = (self.places, self.source);
+        let captured_from = self.captured_from;
+        compare(places, source, at, node, captured_from, &mut |below, dir, name| {
+            let path = under(path, below);
+            if late.keep(&path, dir.as_fd(), name)? {
+                kept.push(Warning { path, kind: WarningKind::LateWrite });
+            }
+            Ok(())
+        })?;
+        self.warnings.extend(kept);
+        Ok(())
+    }
+}
+
+/// Calls `newer` for everything in a directory that is not as a stored one has it, or that somebody may be writing to;
+/// for something not in it at all, once for all that is in that.
+fn compare(
+    places: &Places<'_>,
+    source: &dyn ObjectSource,
+    at: &RelPath,
+    node: ObjectId,
+    captured_from: Timestamp,
+    newer: &mut dyn FnMut(&RelPath, &OwnedFd, &Name) -> Result<()>,
+) -> Result<()> {
+    // Directories ahead with their nodes, and the entries of the one that is being looked at.
+    let mut nodes = HashMap::from([(RelPath::ROOT, node)]);
+    let mut entries = HashMap::new();
+    let mut entries_of = None;
+    places.walk(at, &mut |below, dir, name, stat| {
+        let parent = below.split().map(|(parent, _)| parent).unwrap_or_default();
+        if entries_of.as_ref() != Some(&parent) {
+            entries.clear();
+            if let Some(node) = nodes.remove(&parent) {
+                for entry in Tree::new(source, node).entries() {
+                    let Entry { name, meta, kind } = entry?;
+                    entries.insert(name, (meta.mtime, kind));
+                }
+            }
+            entries_of = Some(parent);
+        }
+        if stat.kind == FileKind::MountPoint {
+            // It was mounted after the checks. Nothing under a mount is ever moved or deleted.
+            let what = format!("{}: {}", under(at, below), super::plan::MOUNTED);
+            return Err(Error::io(what, Errno::BUSY.into()));
+        }
+        match entries.get(name) {
+            Some((_, EntryKind::Directory(node))) if stat.kind == FileKind::Directory => {
+                nodes.extend(node.map(|node| (below.clone(), node)));
+                return Ok(node.is_some());
+            }
+            Some((mtime, kind)) if unchanged(stat, *mtime, kind, captured_from) && !may_be_written(dir, name, stat.kind) => {}
+            _ => newer(below, dir, name)?,
+        }
+        Ok(false)
+    })
+}
+
+fn unchanged(stat: &Stat, mtime: Timestamp, kind: &EntryKind, captured_from: Timestamp) -> bool {
+    let same_size = !matches!(kind, EntryKind::File { size, .. } if *size != stat.size);
+    stat.kind == kind.file_kind() && same_size && stat.mtime == mtime && !since(stat.ctime, captured_from)
+}
+
+/// Whether somebody has a regular file open for writing, or nobody can know.
+fn may_be_written(dir: &OwnedFd, name: &Name, kind: FileKind) -> bool {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    kind == FileKind::File
+        && !matches!(
+            rustix::fs::openat(dir, name.as_bytes(), flags, Mode::empty()).map(writers),
+            Ok(Writers::None)
+        )
+}
