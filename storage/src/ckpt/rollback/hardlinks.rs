@@ -134,6 +134,7 @@ fn entries(planner: &Planner<'_>, path: &RelPath) -> Result<Entries> {
 fn groups(source: &dyn ObjectSource, manifest: &Manifest) -> Result<Vec<Vec<RelPath>>> {
     let Some(id) = &manifest.hard_links else { return Ok(Vec::new()) };
     let bytes = source.get(ObjectKind::HardLinks, id)?;
-    let table = HardLinks::decode(&bytes).map_err(|malformed| Error::Corrupt(format!("{id}: {malformed}")))?;
+    let table =
+        HardLinks::decode(&bytes).map_err(|malformed| Error::Corrupt(format!("{id}: {malformed}")))?;
     Ok(table.groups)
 }

@@ -146,8 +146,7 @@ impl Journal {
     /// Creates the journal of `op`, durable when this returns. If it fails nothing is left of it.
     pub(super) fn create(disk: &Disk, dir: BorrowedFd<'_>, op: &str, begin: &Begin) -> io::Result<Self> {
         let name = file_name(op);
-        let file =
-            File::from(disk.create(dir, &*name, OFlags::RDWR, Mode::from_raw_mode(0o600))?);
+        let file = File::from(disk.create(dir, &*name, OFlags::RDWR, Mode::from_raw_mode(0o600))?);
         let mut bytes = Vec::from(MAGIC);
         bytes.extend_from_slice(&VERSION.to_le_bytes());
         bytes.extend(record(Kind::Begin, &begin.encode()));
@@ -164,7 +163,12 @@ impl Journal {
     }
 
     /// Takes a journal up again, to write its verdict.
-    pub(super) fn reopen(disk: &Disk, dir: BorrowedFd<'_>, op: &str, contents: &Contents) -> io::Result<Self> {
+    pub(super) fn reopen(
+        disk: &Disk,
+        dir: BorrowedFd<'_>,
+        op: &str,
+        contents: &Contents,
+    ) -> io::Result<Self> {
         let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = File::from(rustix::fs::openat(dir, &*file_name(op), flags, Mode::empty())?);
         let mut end = HEADER + record(Kind::Begin, &contents.begin.encode()).len();
@@ -216,7 +220,8 @@ pub(super) fn operations(dir: BorrowedFd<'_>) -> io::Result<Vec<String>> {
 /// What the journal of `op` says; `None` if it was cut short before anything was touched.
 pub(super) fn read(dir: BorrowedFd<'_>, op: &str) -> Result<Option<Contents>> {
     let what = || format!("read the journal of rollback {op}");
-    let name = Name::new(file_name(op)).map_err(|_| Error::Corrupt(format!("journal name of rollback {op}")))?;
+    let name =
+        Name::new(file_name(op)).map_err(|_| Error::Corrupt(format!("journal name of rollback {op}")))?;
     let Some(bytes) = crate::durable::read(dir, &name, u64::MAX - 1).context(what)? else { return Ok(None) };
     let Some((header, rest)) = bytes.split_at_checked(HEADER) else { return Ok(None) };
     let (magic, version) = header.split_at(MAGIC.len());
@@ -228,7 +233,8 @@ pub(super) fn read(dir: BorrowedFd<'_>, op: &str) -> Result<Option<Contents>> {
     let Some((Kind::Begin, begin)) = records.next().filter(|_| magic == MAGIC) else {
         // The first record is written with the file; more behind it than the room of a torn one is damage.
         let len = rest.first_chunk().map_or(0, |len| u64::from_le_bytes(*len));
-        let torn = len.saturating_add(FRAME as u64) >= rest.len() as u64 || rest.iter().all(|byte| *byte == 0);
+        let torn =
+            len.saturating_add(FRAME as u64) >= rest.len() as u64 || rest.iter().all(|byte| *byte == 0);
         return if torn { Ok(None) } else { Err(Error::Corrupt(what())) };
     };
     let damaged = |malformed: Malformed| Error::Corrupt(format!("{}: {malformed}", what()));
@@ -288,7 +294,8 @@ impl<'a> Iterator for Records<'a> {
         }
         self.0 = rest;
         let (kind, content) = hashed.split_first()?;
-        let kind = [Kind::Begin, Kind::Switch, Kind::Done, Kind::Back].into_iter().find(|k| *k as u8 == *kind)?;
+        let kind =
+            [Kind::Begin, Kind::Switch, Kind::Done, Kind::Back].into_iter().find(|k| *k as u8 == *kind)?;
         Some((kind, content))
     }
 }

@@ -203,7 +203,8 @@ fn compare(
                 nodes.extend(node.map(|node| (below.clone(), node)));
                 return Ok(node.is_some());
             }
-            Some((mtime, kind)) if unchanged(stat, *mtime, kind, captured_from) && !may_be_written(dir, name, stat.kind) => {}
+            Some((mtime, kind))
+                if unchanged(stat, *mtime, kind, captured_from) && !may_be_written(dir, name, stat.kind) => {}
             _ => newer(below, dir, name)?,
         }
         Ok(false)

@@ -94,10 +94,7 @@ fn writable(
 
 /// Whether the system says that we may not, or that there is no such thing here.
 fn refused(error: &io::Error) -> bool {
-    matches!(
-        Errno::from_io_error(error),
-        Some(Errno::PERM | Errno::ACCESS | Errno::INVAL | Errno::NOTSUP)
-    )
+    matches!(Errno::from_io_error(error), Some(Errno::PERM | Errno::ACCESS | Errno::INVAL | Errno::NOTSUP))
 }
 
 fn value<'a>(xattrs: &'a [Xattr], name: &[u8]) -> Option<&'a Box<[u8]>> {

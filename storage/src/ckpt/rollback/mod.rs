@@ -31,10 +31,10 @@ use self::operation::Operation;
 use self::places::Places;
 use self::plan::{Plan, Trees};
 use self::preflight::Ready;
+pub use self::recover::{Pending, Recovered, pending, recover};
 use self::rights::Rights;
 use self::stage::Stage;
 use self::switch::Rule;
-pub use self::recover::{Pending, Recovered, pending, recover};
 use super::error::{Context, Error, Result};
 use super::format::{Manifest, ObjectSource, Timestamp};
 use super::model::{RolledBack, Warning};
@@ -113,8 +113,8 @@ pub fn run(job: Job<'_>) -> Result<RolledBack> {
         .map_err(|_| Error::Corrupt(format!("operation name {}", job.op)))?;
     let begin;
     let ready = {
-        let places = Places::new(job.disk, job.root, HashMap::new())
-            .context(|| "look at the workspace".to_owned())?;
+        let places =
+            Places::new(job.disk, job.root, HashMap::new()).context(|| "look at the workspace".to_owned())?;
         let mut ready = preflight::check(&plan, &places, job.source, &rights, &staging)?;
         ready.dirs.sort_by(|one, other| one.path.cmp(&other.path));
         begin = Begin {
@@ -136,8 +136,7 @@ pub fn run(job: Job<'_>) -> Result<RolledBack> {
     let mut journal = Journal::create(job.disk, job.journal, job.op, &begin)
         .context(|| "begin the journal of the rollback".to_owned())?;
     let made_again = plan.emptied.keys().cloned();
-    let operation =
-        Operation::new(job.disk, job.root, job.source, &begin, made_again, Rule::Displace)?;
+    let operation = Operation::new(job.disk, job.root, job.source, &begin, made_again, Rule::Displace)?;
     let mut switch = None;
     let mut attempt = Attempt { job, operation, journal: &mut journal, switch: &mut switch };
     match attempt.forward(&plan, &ready, &rights) {

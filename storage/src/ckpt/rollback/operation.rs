@@ -207,13 +207,7 @@ impl<'a> Operation<'a> {
     }
 
     /// Sets metadata, if the name still holds what is on record; with `keep_time`, all but the time of modification.
-    fn set(
-        &self,
-        step: &MetaStep,
-        had: &[Xattr],
-        wanted: &Meta,
-        keep_time: bool,
-    ) -> Result<bool> {
+    fn set(&self, step: &MetaStep, had: &[Xattr], wanted: &Meta, keep_time: bool) -> Result<bool> {
         let what = || format!("set the metadata of {}", step.path);
         let disk = self.places.disk;
         if step.seen.kind == FileKind::Directory {

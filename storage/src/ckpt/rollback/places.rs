@@ -197,8 +197,5 @@ pub(super) fn list(dir: &OwnedFd) -> io::Result<Vec<Name>> {
 
 /// Whether an error says that something else stands on the way now.
 fn replaced(error: &io::Error) -> bool {
-    matches!(
-        Errno::from_io_error(error),
-        Some(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV)
-    )
+    matches!(Errno::from_io_error(error), Some(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV))
 }

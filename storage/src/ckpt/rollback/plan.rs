@@ -53,7 +53,12 @@ impl Plan {
         let root = Pair { old: trees.live.root_meta.clone(), new: trees.target.root_meta.clone() };
         plan.dirs.insert(RelPath::ROOT, root);
         let mut planner = Planner { plan, trees, rights, piecemeal };
-        diff_trees(trees.source, &trees.live.root, &trees.target.root, &mut |delta| Ok(planner.visit(delta)))?;
+        diff_trees(
+            trees.source,
+            &trees.live.root,
+            &trees.target.root,
+            &mut |delta| Ok(planner.visit(delta)),
+        )?;
         hardlinks::resolve(&mut planner)?;
         Ok(planner.finish())
     }
@@ -91,7 +96,10 @@ impl Planner<'_> {
         };
         match (&old.kind, &new.kind) {
             (Directory(None), Directory(Some(_))) => {
-                self.obstacle(path, "it could not be listed, so nobody knows what would have to change in it");
+                self.obstacle(
+                    path,
+                    "it could not be listed, so nobody knows what would have to change in it",
+                );
                 return Visit::Over;
             }
             (Directory(Some(_)), Directory(None)) => self.warn(path, WarningKind::Unreadable),

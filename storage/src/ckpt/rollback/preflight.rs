@@ -41,13 +41,8 @@ pub(super) fn check(
     rights: &Rights,
     staging_name: &Name,
 ) -> Result<Ready> {
-    let ready = Ready {
-        staging: Vec::new(),
-        staging_of: HashMap::new(),
-        dirs: Vec::new(),
-        to_make: 0,
-        inside: 0,
-    };
+    let ready =
+        Ready { staging: Vec::new(), staging_of: HashMap::new(), dirs: Vec::new(), to_make: 0, inside: 0 };
     let mut check = Check {
         plan,
         places,
@@ -108,12 +103,8 @@ impl Check<'_> {
             .chain([RelPath::ROOT])
             .collect();
         let gets_meta = |path: &RelPath| plan.dirs.get(path).is_some_and(|meta| meta.old != meta.new);
-        let touched: BTreeMap<&RelPath, bool> = plan
-            .dirs
-            .keys()
-            .chain(plan.emptied.keys())
-            .map(|path| (path, changing.contains(path)))
-            .collect();
+        let touched: BTreeMap<&RelPath, bool> =
+            plan.dirs.keys().chain(plan.emptied.keys()).map(|path| (path, changing.contains(path))).collect();
         for (path, changes) in touched {
             let what = || format!("look at {path}");
             let dir = match self.places.dir(path) {
@@ -210,7 +201,8 @@ impl Check<'_> {
         for path in plan.changes.keys().chain(plan.emptied.keys()) {
             let Some((dir, stat, directory)) = self.find(path)? else { continue };
             self.flags(path, &stat, true);
-            if directory.mode & 0o1000 != 0 && !self.rights.owns(directory.uid) && !self.rights.owns(stat.uid) {
+            if directory.mode & 0o1000 != 0 && !self.rights.owns(directory.uid) && !self.rights.owns(stat.uid)
+            {
                 self.obstacle(path, "it belongs to somebody else and its directory is sticky");
             }
             let goes_whole = !plan.emptied.contains_key(path);
@@ -255,23 +247,21 @@ impl Check<'_> {
         }
         let (mut inside, mut found) = (0, Vec::new());
         let rights = self.rights;
-        self.places
-            .walk(path, &mut |below, _, _, stat| {
-                inside += 1;
-                let mut obstacle =
-                    |why: String| found.push(Obstacle { path: under(path, below), why });
-                if stat.attributes.immutable || stat.attributes.append {
-                    obstacle(IMMUTABLE.to_owned());
+        self.places.walk(path, &mut |below, _, _, stat| {
+            inside += 1;
+            let mut obstacle = |why: String| found.push(Obstacle { path: under(path, below), why });
+            if stat.attributes.immutable || stat.attributes.append {
+                obstacle(IMMUTABLE.to_owned());
+            }
+            match stat.kind {
+                FileKind::MountPoint => obstacle(MOUNTED.to_owned()),
+                FileKind::Directory if !rights.owns(stat.uid) => {
+                    obstacle(format!("the directory belongs to user {} and could not be emptied", stat.uid));
                 }
-                match stat.kind {
-                    FileKind::MountPoint => obstacle(MOUNTED.to_owned()),
-                    FileKind::Directory if !rights.owns(stat.uid) => {
-                        obstacle(format!("the directory belongs to user {} and could not be emptied", stat.uid));
-                    }
-                    _ => {}
-                }
-                Ok(true)
-            })?;
+                _ => {}
+            }
+            Ok(true)
+        })?;
         self.ready.inside += inside;
         self.obstacles.extend(found);
         Ok(())
@@ -327,9 +317,8 @@ impl Check<'_> {
                     return Ok(());
                 }
                 let extents = self.source.get(ObjectKind::Extents, &id)?;
-                let extents = Extents::decode(&extents).map_err(|malformed| {
-                    Error::Corrupt(format!("content of {path}: {malformed}"))
-                })?;
+                let extents = Extents::decode(&extents)
+                    .map_err(|malformed| Error::Corrupt(format!("content of {path}: {malformed}")))?;
                 for extent in extents.0 {
                     if let Extent::Data(len, id) = extent {
                         self.bytes += len;

@@ -8,8 +8,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::late;
 use super::journal::{Begin, How, MetaStep, Step, Switch};
+use super::late;
 use super::metadata::{Thing, apply};
 use super::places::Places;
 use super::plan::{Plan, not_in_snapshot};
@@ -105,7 +105,9 @@ impl<'a> Stage<'a> {
         let dir = open_for_reading(&parent, name.as_bytes())?;
         for acl in [c"system.posix_acl_default", c"system.posix_acl_access"] {
             match disk.fremovexattr(&dir, acl) {
-                Err(error) if !matches!(Errno::from_io_error(&error), Some(Errno::NODATA | Errno::NOTSUP)) => {
+                Err(error)
+                    if !matches!(Errno::from_io_error(&error), Some(Errno::NODATA | Errno::NOTSUP)) =>
+                {
                     return Err(error);
                 }
                 _ => {}
@@ -178,7 +180,14 @@ impl<'a> Stage<'a> {
     }
 
     /// Makes `entry` of the target's `path` at a name in a directory of the staging area.
-    fn make(&mut self, dir: &OwnedFd, area: &RelPath, slot: &Name, path: &RelPath, entry: &Entry) -> Result<()> {
+    fn make(
+        &mut self,
+        dir: &OwnedFd,
+        area: &RelPath,
+        slot: &Name,
+        path: &RelPath,
+        entry: &Entry,
+    ) -> Result<()> {
         let EntryKind::Directory(node) = &entry.kind else {
             return self.make_leaf(dir, area, slot, path, entry);
         };
@@ -235,14 +244,27 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    fn make_directory(&mut self, dir: &OwnedFd, name: &Name, path: &RelPath, node: Option<ObjectId>) -> io::Result<()> {
+    fn make_directory(
+        &mut self,
+        dir: &OwnedFd,
+        name: &Name,
+        path: &RelPath,
+        node: Option<ObjectId>,
+    ) -> io::Result<()> {
         if node.is_none() {
             self.warn(path, WarningKind::Unreadable);
         }
         self.places.disk.mkdir(dir, name.as_bytes(), Mode::RWXU)
     }
 
-    fn make_leaf(&mut self, dir: &OwnedFd, at: &RelPath, name: &Name, path: &RelPath, entry: &Entry) -> Result<()> {
+    fn make_leaf(
+        &mut self,
+        dir: &OwnedFd,
+        at: &RelPath,
+        name: &Name,
+        path: &RelPath,
+        entry: &Entry,
+    ) -> Result<()> {
         let what = || format!("restore {path}");
         let disk = self.places.disk;
         let group = self.plan.links.group(path);
@@ -296,7 +318,9 @@ impl<'a> Stage<'a> {
         match self.places.disk.link((&from, first.as_bytes()), (dir, name.as_bytes())) {
             Ok(()) => Ok(true),
             // It is gone, or on another filesystem by now: the next best thing is a file of its own.
-            Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::NOENT | Errno::XDEV)) => Ok(false),
+            Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::NOENT | Errno::XDEV)) => {
+                Ok(false)
+            }
             Err(error) => Err(error),
         }
     }
@@ -334,13 +358,16 @@ impl<'a> Stage<'a> {
                 }
             }
         }
-        if offset == size { Ok(()) } else { Err(Error::Corrupt(format!("content of {path}: {offset} bytes"))) }
+        if offset == size {
+            Ok(())
+        } else {
+            Err(Error::Corrupt(format!("content of {path}: {offset} bytes")))
+        }
     }
 
     /// Gives something new its metadata.
     fn set(&mut self, thing: Thing<'_>, path: &RelPath, meta: &Meta) -> Result<()> {
-        let less = apply(self.places.disk, thing, &[], meta)
-            .context(|| format!("restore {path}"))?;
+        let less = apply(self.places.disk, thing, &[], meta).context(|| format!("restore {path}"))?;
         self.warn_if(less, path);
         Ok(())
     }

@@ -60,11 +60,9 @@ impl Switcher<'_> {
     /// Gives the name what the target has there.
     pub(super) fn forward(&self, step: &Step) -> io::Result<Found> {
         match &step.how {
-            How::Move { staging, slot, old, new, .. } => {
-                self.moved(&step.path, *staging, slot, |ends| {
-                    forward(ends, old.as_ref(), new.as_ref(), self.rule)
-                })
-            }
+            How::Move { staging, slot, old, new, .. } => self.moved(&step.path, *staging, slot, |ends| {
+                forward(ends, old.as_ref(), new.as_ref(), self.rule)
+            }),
             How::Remove { old, .. } => self.removed(&step.path, old),
         }
     }

@@ -123,6 +123,7 @@ impl Store {
 
 fn line(recovered: &Recovered) -> String {
     let Recovered { workspace, op, outcome, warnings } = recovered;
+    let workspace = workspace.as_ref().map_or("unknown workspace", |workspace| workspace.as_str());
     let mut line = match outcome {
         Ok(Outcome::Finished) => format!("{workspace}: finished rollback {op}"),
         Ok(Outcome::TakenBack) => format!("{workspace}: took back rollback {op}"),
