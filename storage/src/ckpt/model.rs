@@ -37,7 +37,7 @@ pub struct Snapshot {
     pub warnings: u64,
 }
 
-/// A workspace and its snapshots, oldest first (equal times by order of creation).
+/// A workspace and its snapshots in the order in which they were taken, whatever the wall clock did meanwhile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkspaceState {
     /// The workspace.

@@ -122,10 +122,10 @@ impl Raw {
 }
 
 impl Catalog {
-    /// The snapshots that List shows, oldest first, by workspace.
+    /// The snapshots that List shows, in the order in which they were taken, by workspace.
     pub(crate) fn snapshots(&self) -> Result<BTreeMap<i64, Vec<SnapshotRow>>> {
         let rows = self.read(|database| {
-            let rows: Vec<Raw> = shown().order((snapshots::created_at, snapshots::key)).load(database)?;
+            let rows: Vec<Raw> = shown().order(snapshots::key).load(database)?;
             rows.into_iter().map(Raw::row).collect::<Attempt<Vec<_>>>()
         })?;
         let mut by_workspace = BTreeMap::<_, Vec<_>>::new();
@@ -140,7 +140,7 @@ impl Catalog {
         self.read(|database| {
             let rows: Vec<Raw> = shown()
                 .filter(snapshots::workspace.eq(workspace))
-                .order((snapshots::created_at, snapshots::key))
+                .order(snapshots::key)
                 .load(database)?;
             rows.into_iter().map(Raw::row).collect()
         })
