@@ -1,2 +1,4 @@
-//! stub
-fn main() {}
+//! The program `cofferdam`.
+fn main() -> std::process::ExitCode {
+    cofferdam::programs::cofferdam::main()
+}

@@ -1,2 +1,4 @@
-//! stub
-fn main() {}
+//! The program `ws-ckpt`.
+fn main() -> std::process::ExitCode {
+    cofferdam::programs::ws_ckpt::main()
+}

@@ -15,7 +15,6 @@ mod locks;
 mod metadata;
 mod open;
 mod places;
-mod reach;
 mod readers;
 mod removal;
 mod rollback;

@@ -1,0 +1,70 @@
+//! Take a snapshot.
+
+use std::time::Duration;
+
+use clap::Args;
+use cofferdam_web::ckpt::WarningReport;
+
+use crate::checkpoint::Checkpointed;
+use crate::client::failure::Failure;
+use crate::client::session::{Session, workspace};
+use crate::client::shown::one_line;
+
+/// The snapshot is taken; asking what it does not hold faithfully is not worth a longer wait.
+const WARNINGS_BUDGET: Duration = Duration::from_secs(1);
+/// How many warnings are shown one by one.
+const SHOWN: usize = 10;
+
+#[derive(Args, Debug)]
+pub(crate) struct Checkpoint {
+    /// The directory, or the id of its workspace
+    #[arg(short, long, value_name = "PATH")]
+    workspace: String,
+    /// The snapshot's name, unique within the workspace
+    #[arg(short, long, visible_alias = "snapshot", value_name = "ID")]
+    id: String,
+    /// Free text to remember it by
+    #[arg(short, long, value_name = "TEXT")]
+    message: Option<String>,
+    /// JSON to keep with it
+    #[arg(long, value_name = "JSON")]
+    metadata: Option<String>,
+    /// Protect it from clean-up, and from deletion without --force
+    #[arg(long)]
+    pin: bool,
+}
+
+impl Checkpoint {
+    pub(crate) fn run(&self, session: &mut Session) -> Result<(), Failure> {
+        let workspace = workspace(&self.workspace)?;
+        let (message, metadata) = (self.message.as_deref(), self.metadata.as_deref());
+        match session.client.create(&workspace, &self.id, message, metadata, self.pin)? {
+            Checkpointed::Created { snapshot_id } => {
+                session.terminal.print(format_args!("Checkpoint created: {snapshot_id}"))?;
+                show_warnings(session, &workspace, &snapshot_id);
+            }
+            Checkpointed::Skipped { reason } => session.terminal.warn(format_args!("Skipped: {reason}")),
+        }
+        Ok(())
+    }
+}
+
+/// Says what the snapshot does not hold faithfully. Only the control API can tell; where this user cannot reach it,
+/// nothing is said.
+fn show_warnings(session: &mut Session, workspace: &str, snapshot: &str) {
+    let asked = session.control().map(|control| control.within(WARNINGS_BUDGET));
+    let warnings = asked.and_then(|control| Ok(control.warnings(workspace, snapshot)?));
+    if let Ok(report) = warnings {
+        show(session, &report.warnings);
+    }
+}
+
+/// The first few warnings, and how many more there are.
+pub(super) fn show(session: &mut Session, warnings: &[WarningReport]) {
+    for warning in warnings.iter().take(SHOWN) {
+        session.terminal.warn(format_args!("Warning: {}: {}", one_line(&warning.path), warning.text));
+    }
+    if warnings.len() > SHOWN {
+        session.terminal.warn(format_args!("Warning: and {} more", warnings.len() - SHOWN));
+    }
+}

@@ -1,0 +1,45 @@
+//! Remove a snapshot.
+
+use clap::Args;
+use cofferdam_protocol::ckpt::WsCkptErrorCode;
+
+use crate::client::failure::Failure;
+use crate::client::session::{Session, workspace};
+use crate::client::shown::one_line;
+
+#[derive(Args, Debug)]
+pub(crate) struct Delete {
+    /// The directory, or the id of its workspace [default: wherever the snapshot is]
+    #[arg(short, long, value_name = "PATH")]
+    workspace: Option<String>,
+    /// The snapshot's name, or the unique beginning of one
+    #[arg(short, long, value_name = "ID")]
+    snapshot: String,
+    /// Also if it is pinned
+    #[arg(long)]
+    force: bool,
+}
+
+impl Delete {
+    pub(crate) fn run(&self, session: &mut Session) -> Result<(), Failure> {
+        let workspace = self.workspace.as_deref().map(workspace).transpose()?;
+        let delete =
+            |session: &Session, force| session.client.delete(workspace.as_deref(), &self.snapshot, force);
+        let target = match delete(session, self.force) {
+            Err(error) if error.code() == Some(WsCkptErrorCode::ConfirmationRequired) => {
+                let question =
+                    format!("Snapshot '{}' is pinned. Delete it anyway?", one_line(&self.snapshot));
+                match session.terminal.confirm(&question)? {
+                    None => return Err(error.into()),
+                    Some(false) => {
+                        session.terminal.say("Kept.");
+                        return Ok(());
+                    }
+                    Some(true) => delete(session, true)?,
+                }
+            }
+            done => done?,
+        };
+        Ok(session.terminal.print(format_args!("Deleted: {target}"))?)
+    }
+}

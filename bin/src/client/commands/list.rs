@@ -1,0 +1,126 @@
+//! List snapshots.
+
+use clap::Args;
+use cofferdam_protocol::ckpt::SnapshotEntry;
+use cofferdam_storage::clock::{Clock, SystemClock};
+use jiff::tz::{Offset, TimeZone};
+
+use crate::client::arguments::Shown;
+use crate::client::failure::Failure;
+use crate::client::session::{Session, workspace};
+use crate::client::shown::{excerpt, one_line};
+use crate::client::table::table;
+
+#[derive(Args, Debug)]
+pub(crate) struct List {
+    /// The directory, or the id of its workspace [default: all]
+    #[arg(short, long, value_name = "PATH")]
+    workspace: Option<String>,
+    #[command(flatten)]
+    shown: Shown,
+}
+
+impl List {
+    pub(crate) fn run(&self, session: &mut Session) -> Result<(), Failure> {
+        let workspace = self.workspace.as_deref().map(workspace).transpose()?;
+        let snapshots = session.client.list(workspace.as_deref())?;
+        if self.shown.as_json() {
+            return Ok(session.terminal.print_json(&snapshots)?);
+        }
+        Ok(session.terminal.print(as_table(&snapshots, local_offset()))?)
+    }
+}
+
+/// How far this place is from UTC now: one offset for the whole table, so that its heading is true for every row.
+fn local_offset() -> Offset {
+    let now = i128::from(SystemClock::new().wall().0);
+    let now = jiff::Timestamp::from_nanosecond(now).unwrap_or_default();
+    TimeZone::system().to_offset(now)
+}
+
+fn as_table(snapshots: &[SnapshotEntry], offset: Offset) -> String {
+    if snapshots.is_empty() {
+        return "No snapshots found.".to_owned();
+    }
+    let heading = ["WORKSPACE", "SNAPSHOT", &format!("CREATED(UTC{})", signed_hours(offset)), "MESSAGE"];
+    let mut rows = vec![heading.map(str::to_owned)];
+    rows.extend(snapshots.iter().map(|snapshot| {
+        [
+            one_line(&snapshot.workspace),
+            marked(snapshot),
+            local_time(snapshot, offset),
+            excerpt(snapshot.meta.message.as_deref().unwrap_or_default()),
+        ]
+    }));
+    format!("{}\n\nTotal: {} snapshot(s)", table(&rows), snapshots.len())
+}
+
+/// The id with what sets this snapshot apart.
+fn marked(snapshot: &SnapshotEntry) -> String {
+    let mut text = one_line(&snapshot.id);
+    if snapshot.meta.pinned {
+        text.push_str(" [PINNED]");
+    }
+    if snapshot.meta.missing {
+        text.push_str(" [MISSING]");
+    }
+    text
+}
+
+fn local_time(snapshot: &SnapshotEntry, offset: Offset) -> String {
+    match jiff::Timestamp::from_nanosecond(snapshot.meta.created_at.unix_nanos()) {
+        Ok(moment) => offset.to_datetime(moment).strftime("%Y-%m-%d %H:%M:%S").to_string(),
+        Err(_) => one_line(snapshot.meta.created_at.as_str()),
+    }
+}
+
+/// `+8`, `-3:30`.
+fn signed_hours(offset: Offset) -> String {
+    let minutes = offset.seconds() / 60;
+    let (hours, rest) = (minutes.abs() / 60, minutes.abs() % 60);
+    let sign = if minutes < 0 { '-' } else { '+' };
+    if rest == 0 { format!("{sign}{hours}") } else { format!("{sign}{hours}:{rest:02}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use cofferdam_protocol::ckpt::{SnapshotMeta, Timestamp};
+
+    use super::*;
+
+    fn snapshot(id: &str, pinned: bool, missing: bool, message: Option<&str>) -> SnapshotEntry {
+        SnapshotEntry {
+            id: id.to_owned(),
+            workspace: "/home/user/project".to_owned(),
+            meta: SnapshotMeta {
+                message: message.map(str::to_owned),
+                metadata: None,
+                pinned,
+                created_at: Timestamp::from_unix_nanos(1_767_323_045_123_456_789),
+                missing,
+            },
+        }
+    }
+
+    #[test]
+    fn the_table_shows_local_times_and_marks_pinned_and_missing_snapshots() {
+        let snapshots =
+            [snapshot("one", true, false, Some("before\nthe rest")), snapshot("two", false, true, None)];
+        assert_eq!(
+            as_table(&snapshots, Offset::constant(8)),
+            "WORKSPACE           SNAPSHOT       CREATED(UTC+8)       MESSAGE\n\
+             /home/user/project  one [PINNED]   2026-01-02 11:04:05  before…\n\
+             /home/user/project  two [MISSING]  2026-01-02 11:04:05\n\
+             \n\
+             Total: 2 snapshot(s)"
+        );
+        assert_eq!(as_table(&[], Offset::UTC), "No snapshots found.");
+    }
+
+    #[test]
+    fn an_offset_is_written_in_hours_and_only_if_need_be_minutes() {
+        assert_eq!(signed_hours(Offset::UTC), "+0");
+        assert_eq!(signed_hours(Offset::constant(-5)), "-5");
+        assert_eq!(signed_hours(Offset::from_seconds(-12_600).unwrap()), "-3:30");
+    }
+}

@@ -1,0 +1,110 @@
+//! What a verb works with: the daemon, the terminal, and the surroundings.
+
+use std::path::{Path, PathBuf};
+
+use cofferdam_protocol::ckpt::WorkspaceId;
+
+use super::arguments::Connection;
+use super::failure::Failure;
+use crate::checkpoint::CkptClient;
+use crate::control::ControlClient;
+use crate::paths::{self, Environment};
+use crate::terminal::Terminal;
+
+/// One run of a client program.
+pub(crate) struct Session {
+    /// What the user typed to get here, such as `cofferdam ckpt`.
+    pub(super) program: &'static str,
+    pub(super) client: CkptClient,
+    pub(super) terminal: Terminal,
+    pub(super) environment: Environment,
+    /// As given on the command line.
+    state_dir: Option<PathBuf>,
+}
+
+impl Session {
+    pub(super) fn new(
+        program: &'static str,
+        connection: &Connection,
+        environment: Environment,
+        terminal: Terminal,
+    ) -> Self {
+        let client = match (&connection.socket, &connection.state_dir) {
+            (Some(socket), _) => CkptClient::new(socket),
+            (None, Some(state_dir)) => client_of(state_dir, &environment),
+            (None, None) => CkptClient::discover(),
+        };
+        Self {
+            program,
+            client: client.deadline(connection.timeout),
+            terminal,
+            environment,
+            state_dir: connection.state_dir.clone(),
+        }
+    }
+
+    /// The state directory: as the command line says, else the running daemon's, else where a daemon of this user
+    /// would have it.
+    pub(super) fn state_dir(&self) -> Result<PathBuf, Failure> {
+        if let Some(dir) = &self.state_dir {
+            return Ok(std::path::absolute(dir)?);
+        }
+        match self.client.config() {
+            // The store's home is what the contract calls the mount path.
+            Ok(config) => Ok(config.mount_path.into()),
+            Err(_) => Ok(std::path::absolute(self.environment.state_dir()?)?),
+        }
+    }
+
+    /// The control API of the daemon.
+    pub(super) fn control(&self) -> Result<ControlClient, Failure> {
+        Ok(ControlClient::new(paths::control_socket(&self.state_dir()?).path, self.client.timeout()))
+    }
+}
+
+/// The client for the daemon that uses a state directory, wherever it listens; where it would by default, if there is
+/// none.
+fn client_of(state_dir: &Path, environment: &Environment) -> CkptClient {
+    let own = paths::state_socket(state_dir);
+    let clients = std::iter::once(own).chain(environment.client_sockets()).map(CkptClient::new);
+    let state_dir = std::path::absolute(state_dir).unwrap_or(state_dir.to_owned());
+    let mut serving = clients
+        .filter(|client| client.config().is_ok_and(|config| Path::new(&config.mount_path) == state_dir));
+    serving.next().unwrap_or_else(|| CkptClient::new(paths::state_socket(&state_dir)))
+}
+
+/// A workspace argument as it goes over the wire: an id as it is, a path made absolute without following its links.
+pub(super) fn workspace(argument: &str) -> Result<String, Failure> {
+    if argument.trim().is_empty() || WorkspaceId::new(argument).is_ok() {
+        return Ok(argument.to_owned());
+    }
+    let path = std::path::absolute(argument)?;
+    let text = path.to_str().ok_or_else(|| {
+        Failure::Said(format!("{} is not UTF-8; the protocol cannot name it", Path::new(&path).display()))
+    })?;
+    Ok(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_made_absolute_and_an_id_is_left_alone() {
+        let here = std::env::current_dir().unwrap();
+        let here = here.to_str().unwrap();
+        for (argument, sent) in [
+            (".", here.to_owned()),
+            ("./a//b/", format!("{here}/a/b/")),
+            ("a", format!("{here}/a")),
+            ("../a", format!("{here}/../a")),
+            ("/x/../y", "/x/../y".to_owned()),
+            ("ws-6d5aaa", "ws-6d5aaa".to_owned()),
+            ("ws-6d5aaa-2", "ws-6d5aaa-2".to_owned()),
+            ("ws-6d5aaa/", format!("{here}/ws-6d5aaa/")),
+            ("", String::new()),
+        ] {
+            assert_eq!(workspace(argument).unwrap(), sent, "{argument}");
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! A client of the control API: one request per connection, over HTTP/1.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bytes::Bytes;
+use cofferdam_web::ErrorReport;
+use cofferdam_web::ckpt::{CheckRequest, CheckSummary, SizeReport, UndoReport, UndoRequest, WarningsReport};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::{Method, Request, StatusCode, header};
+use hyper_util::rt::TokioIo;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::net::UnixStream;
+
+/// The most an answer may have.
+const MAX_ANSWER: usize = 64 << 20;
+
+/// Why the control API did not do something.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ControlError {
+    /// Nobody answers there.
+    #[error("cannot reach the daemon's control socket {}: {source}; is it running, as this user?", path.display())]
+    Unreachable { path: PathBuf, source: io::Error },
+    /// It took too long.
+    #[error("no answer within {} ms; the daemon may still be working on it", .0.as_millis())]
+    Timeout(Duration),
+    /// The answer is no answer of this API.
+    #[error("control API: {0}")]
+    Protocol(String),
+    /// The daemon refused.
+    #[error("[{code}]: {message}")]
+    Refused { code: String, message: String },
+}
+
+/// A client of one daemon's control API.
+#[derive(Clone, Debug)]
+pub(crate) struct ControlClient {
+    path: PathBuf,
+    timeout: Option<Duration>,
+}
+
+impl ControlClient {
+    /// The client for a socket, with a deadline for each call.
+    pub(crate) fn new(path: PathBuf, timeout: Option<Duration>) -> Self {
+        Self { path, timeout }
+    }
+
+    /// The same client with a deadline of at most this.
+    pub(crate) fn within(self, limit: Duration) -> Self {
+        let timeout = Some(self.timeout.map_or(limit, |own| own.min(limit)));
+        Self { timeout, ..self }
+    }
+
+    /// Takes the newest rollback of a workspace back.
+    pub(crate) fn undo(&self, workspace: &str) -> Result<UndoReport, ControlError> {
+        self.post("/ckpt/undo", &UndoRequest { workspace: workspace.to_owned() })
+    }
+
+    /// What a snapshot does not hold faithfully.
+    pub(crate) fn warnings(&self, workspace: &str, snapshot: &str) -> Result<WarningsReport, ControlError> {
+        let encoded = |name| utf8_percent_encode(name, NON_ALPHANUMERIC);
+        let (workspace, snapshot) = (encoded(workspace), encoded(snapshot));
+        self.get(&format!("/ckpt/workspaces/{workspace}/snapshots/{snapshot}/warnings"))
+    }
+
+    /// Verifies the store.
+    pub(crate) fn check(&self, read_data: bool) -> Result<CheckSummary, ControlError> {
+        self.post("/ckpt/check", &CheckRequest { read_data })
+    }
+
+    /// What the store takes.
+    pub(crate) fn size(&self) -> Result<SizeReport, ControlError> {
+        self.get("/ckpt/store")
+    }
+
+    fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ControlError> {
+        self.call(Method::GET, path, Bytes::new())
+    }
+
+    fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, ControlError> {
+        self.call(Method::POST, path, serde_json::to_vec(body).map_err(protocol)?.into())
+    }
+
+    fn call<T: DeserializeOwned>(&self, method: Method, path: &str, body: Bytes) -> Result<T, ControlError> {
+        let request = request(method, path, body).map_err(protocol)?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|source| self.unreachable(source))?;
+        let (status, body) = runtime.block_on(async {
+            match self.timeout {
+                None => self.exchange(request).await,
+                Some(limit) => match tokio::time::timeout(limit, self.exchange(request)).await {
+                    Ok(exchanged) => exchanged,
+                    Err(_) => Err(ControlError::Timeout(limit)),
+                },
+            }
+        })?;
+        if status.is_success() {
+            return serde_json::from_slice(&body).map_err(protocol);
+        }
+        match serde_json::from_slice::<ErrorReport>(&body) {
+            Ok(ErrorReport { code, message }) => Err(ControlError::Refused { code, message }),
+            Err(_) => Err(ControlError::Protocol(format!("answered {status}"))),
+        }
+    }
+
+    async fn exchange(&self, request: Request<Full<Bytes>>) -> Result<(StatusCode, Bytes), ControlError> {
+        let stream = UnixStream::connect(&self.path).await.map_err(|source| self.unreachable(source))?;
+        let (mut sender, connection) =
+            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(protocol)?;
+        let exchanged = async {
+            let response = sender.send_request(request).await.map_err(protocol)?;
+            let status = response.status();
+            let body = Limited::new(response.into_body(), MAX_ANSWER).collect().await.map_err(protocol)?;
+            Ok((status, body.to_bytes()))
+        };
+        tokio::pin!(exchanged, connection);
+        // The connection moves the bytes that the exchange waits for.
+        tokio::select! {
+            done = &mut exchanged => done,
+            ended = &mut connection => match ended {
+                Ok(()) => exchanged.await,
+                Err(error) => Err(protocol(error)),
+            },
+        }
+    }
+
+    fn unreachable(&self, source: io::Error) -> ControlError {
+        ControlError::Unreachable { path: self.path.clone(), source }
+    }
+}
+
+fn request(method: Method, path: &str, body: Bytes) -> Result<Request<Full<Bytes>>, hyper::http::Error> {
+    Request::builder()
+        .method(method)
+        .uri(format!("/api/v1{path}"))
+        .header(header::HOST, "localhost")
+        .header(header::CONTENT_TYPE, "application/json")
+        .body(Full::new(body))
+}
+
+fn protocol(error: impl ToString) -> ControlError {
+    ControlError::Protocol(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader, Write};
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    /// Asks `call` of a server that answers with `response`; returns also the first line of the request.
+    fn exchange<T>(
+        response: &'static str,
+        call: impl FnOnce(&ControlClient) -> Result<T, ControlError>,
+    ) -> (Result<T, ControlError>, String) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("control.sock");
+        let listener = UnixListener::bind(&path).unwrap();
+        let server = std::thread::spawn(move || {
+            let mut stream = BufReader::new(listener.accept().unwrap().0);
+            let mut first = String::new();
+            stream.read_line(&mut first).unwrap();
+            stream.get_mut().write_all(response.as_bytes()).unwrap();
+            first
+        });
+        let answer = call(&ControlClient::new(path, Some(Duration::from_secs(10))));
+        (answer, server.join().unwrap())
+    }
+
+    #[test]
+    fn names_travel_whatever_they_are() {
+        let response = "HTTP/1.1 200 OK\r\ncontent-length: 15\r\n\r\n{\"warnings\": []}";
+        let (_, line) = exchange(response, |control| control.warnings("/a b/größe", "50%?#"));
+        let path = "/api/v1/ckpt/workspaces/%2Fa%20b%2Fgr%C3%B6%C3%9Fe/snapshots/50%25%3F%23/warnings";
+        assert_eq!(line, format!("GET {path} HTTP/1.1\r\n"));
+    }
+
+    #[test]
+    fn a_refusal_keeps_its_code_and_words() {
+        let response = "HTTP/1.1 404 Not Found\r\ncontent-length: 60\r\n\r\n\
+                        {\"code\":\"SnapshotNotFound\",\"message\":\"nothing to undo: ...\"}";
+        let (answer, line) = exchange(response, |control| control.undo("/p"));
+        assert_eq!(line, "POST /api/v1/ckpt/undo HTTP/1.1\r\n");
+        assert_eq!(answer.unwrap_err().to_string(), "[SnapshotNotFound]: nothing to undo: ...");
+    }
+
+    #[test]
+    fn what_is_not_this_api_is_a_protocol_error() {
+        for response in ["HTTP/1.1 500 Oops\r\ncontent-length: 0\r\n\r\n", "SSH-2.0-OpenSSH\r\n", ""] {
+            let (answer, _) = exchange(response, ControlClient::size);
+            let error = answer.unwrap_err();
+            assert!(matches!(error, ControlError::Protocol(_)), "{response:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn nobody_there_and_nobody_answering_are_told_apart() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("control.sock");
+        let control = ControlClient::new(path.clone(), None).within(Duration::from_millis(20));
+        assert!(matches!(control.size(), Err(ControlError::Unreachable { .. })));
+        let _listener = UnixListener::bind(path).unwrap();
+        assert!(matches!(control.size(), Err(ControlError::Timeout(_))));
+    }
+}

@@ -1,0 +1,38 @@
+//! The control API's server: one worker, on a unix socket that only this user and root can open.
+
+use std::any::Any;
+use std::os::unix::net::UnixListener;
+use std::time::Duration;
+
+use actix_web::dev::{Extensions, Server};
+use actix_web::rt::net::UnixStream;
+use actix_web::{App, HttpServer};
+use cofferdam_actors::ckpt::Ckpt;
+use cofferdam_storage::peer::Peer;
+
+/// Serves until its handle is told to stop.
+pub(crate) fn serve(listener: UnixListener, ckpt: Ckpt) -> std::io::Result<Server> {
+    let server = HttpServer::new(move || App::new().service(cofferdam_web::scope(ckpt.clone())))
+        .on_connect(introduce)
+        .workers(1)
+        .max_connections(64)
+        .client_request_timeout(Duration::from_secs(10))
+        .keep_alive(Duration::from_secs(60))
+        .shutdown_timeout(10)
+        .disable_signals()
+        .listen_uds(listener)?;
+    Ok(server.run())
+}
+
+/// Tells the API who connected. Of anybody but this user and root it is told nothing, and the API refuses.
+fn introduce(connection: &dyn Any, data: &mut Extensions) {
+    let stream = connection.downcast_ref::<UnixStream>();
+    match stream.map(Peer::of_socket) {
+        Some(Ok(peer)) if peer.is_privileged() => {
+            data.insert(peer);
+        }
+        Some(Ok(peer)) => tracing::warn!(uid = peer.uid, "a stranger reached the control socket"),
+        Some(Err(error)) => tracing::warn!(%error, "cannot tell who reached the control socket"),
+        None => {}
+    }
+}

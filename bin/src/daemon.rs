@@ -1,0 +1,204 @@
+//! The daemon: opens the store, starts the actors, listens, and stops when it is told to.
+
+use std::io;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use cofferdam_actors::ckpt::{Ckpt, ConfigFile, Installation};
+use cofferdam_actors::{Cofferdam, StartError};
+use cofferdam_storage::ckpt::config::{BackendKind, Config};
+use cofferdam_storage::ckpt::{Store, StoreOptions};
+use cofferdam_storage::clock::{RandomIds, SystemClock};
+use cofferdam_storage::fault;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use crate::paths::{self, Environment, NoHome};
+use crate::socket::{self, Audience, BindError, Limits, SocketFile};
+use crate::terminal::Terminal;
+use crate::{control, logging};
+
+/// What the command line says about a daemon.
+#[derive(Debug)]
+pub(crate) struct DaemonOptions {
+    pub(crate) state_dir: Option<PathBuf>,
+    pub(crate) socket: Option<PathBuf>,
+    pub(crate) config: Option<PathBuf>,
+    pub(crate) log_level: String,
+    pub(crate) backend: Option<BackendChoice>,
+    /// Warnings about the command line itself.
+    pub(crate) notices: Vec<&'static str>,
+}
+
+/// The engines that can be asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum BackendChoice {
+    /// Whatever suits this machine
+    Auto,
+    /// The one that works on any filesystem
+    Store,
+    /// Kernel snapshots of btrfs
+    #[value(alias = "btrfs-base", alias = "btrfs-loop")]
+    Btrfs,
+}
+
+/// Why a daemon did not start, or ended by itself.
+#[derive(Debug, thiserror::Error)]
+enum DaemonError {
+    #[error(
+        "the btrfs backend is not available yet; use --backend store, or type = \"auto\" under [backend] in the configuration file"
+    )]
+    NoBtrfs,
+    #[error(transparent)]
+    NoHome(#[from] NoHome),
+    #[error(transparent)]
+    Store(#[from] cofferdam_storage::ckpt::Error),
+    #[error(transparent)]
+    Start(#[from] StartError),
+    #[error(transparent)]
+    Bind(#[from] BindError),
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    #[error("the actors ended unexpectedly; the log says more")]
+    ActorsGone,
+}
+
+/// Runs a daemon in the foreground until a signal ends it.
+pub(crate) fn run(options: DaemonOptions) -> ExitCode {
+    logging::start(&options.log_level);
+    match serve(options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            Terminal::of_process().complain(format_args!("Error: {error}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn serve(options: DaemonOptions) -> Result<(), DaemonError> {
+    let environment = Environment::of_process();
+    let state_dir = std::path::absolute(options.state_dir.map_or_else(|| environment.state_dir(), Ok)?)?;
+    let config = options.config.or_else(|| environment.config_file());
+    refuse_btrfs(options.backend, config.as_deref())?;
+    let place = environment.daemon_socket(options.socket.as_deref(), &state_dir);
+
+    let (store, recovery) = Store::open(StoreOptions {
+        state_dir: state_dir.clone(),
+        disk: fault::disk_from_env(),
+        clock: Arc::new(SystemClock::new()),
+        ids: Arc::new(RandomIds),
+    })?;
+    for notice in options.notices {
+        tracing::warn!("{notice}");
+    }
+    for line in recovery.lines {
+        tracing::info!("recovery: {line}");
+    }
+    // Clients may connect from here on; they wait until somebody accepts.
+    let (ckpt_listener, ckpt_file) = socket::bind(&place, "--socket")?;
+    let (control_listener, control_file) = socket::bind(&paths::control_socket(&state_dir), "--state-dir")?;
+
+    let cofferdam = Cofferdam::builder()
+        .backend(Arc::new(store))
+        .config(ConfigFile(config))
+        .installation(Installation {
+            state_dir,
+            socket: std::path::absolute(&place.path)?,
+            log_level: options.log_level,
+        })
+        .start()?;
+    let adapters = Adapters {
+        ckpt: (ckpt_listener, ckpt_file),
+        control: (control_listener, control_file),
+        audience: place.audience,
+    };
+    let served = cofferdam.run(move |ckpt| adapters.serve(ckpt)).blocking_recv();
+    cofferdam.stop();
+    served.unwrap_or(Err(DaemonError::ActorsGone))
+}
+
+/// Another engine than the one asked for would not find the snapshots the user means.
+fn refuse_btrfs(choice: Option<BackendChoice>, config: Option<&Path>) -> Result<(), DaemonError> {
+    match choice {
+        Some(BackendChoice::Btrfs) => Err(DaemonError::NoBtrfs),
+        Some(BackendChoice::Auto | BackendChoice::Store) => Ok(()),
+        None => {
+            // A file that cannot be used is reported when the actors read it.
+            let kind = config.and_then(|file| Config::load(file).ok()).unwrap_or_default().backend.kind;
+            match kind {
+                BackendKind::Auto | BackendKind::Store => Ok(()),
+                BackendKind::BtrfsBase | BackendKind::BtrfsLoop => Err(DaemonError::NoBtrfs),
+            }
+        }
+    }
+}
+
+/// What listens.
+struct Adapters {
+    ckpt: (UnixListener, SocketFile),
+    control: (UnixListener, SocketFile),
+    audience: Audience,
+}
+
+impl Adapters {
+    /// Serves on the actors' thread until a signal, and lets what runs then finish.
+    async fn serve(self, ckpt: Ckpt) -> Result<(), DaemonError> {
+        let stopping = CancellationToken::new();
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        // A terminal that closes does not end a daemon. Asking for the signal is enough for that.
+        drop(signal(SignalKind::hangup())?);
+
+        let (ckpt_listener, ckpt_file) = self.ckpt;
+        let (control_listener, control_file) = self.control;
+        let listener = tokio::net::UnixListener::from_std(ckpt_listener)?;
+        let control = control::serve(control_listener, ckpt.clone())?;
+        let control_handle = control.handle();
+        let control = actix::spawn(control);
+        let accept = actix::spawn(socket::accept(
+            listener,
+            self.audience,
+            ckpt,
+            Limits::of_process(),
+            stopping.clone(),
+        ));
+        announce(ckpt_file.path());
+
+        let first = tokio::select! {
+            _ = terminate.recv() => "SIGTERM",
+            _ = interrupt.recv() => "SIGINT",
+        };
+        tracing::info!(signal = first, "stopping");
+        // New clients find no daemon; those in hand are served.
+        drop((ckpt_file, control_file));
+        stopping.cancel();
+        let drained = async {
+            let _ = accept.await;
+            control_handle.stop(true).await;
+            let _ = control.await;
+        };
+        tokio::select! {
+            () = drained => {}
+            _ = terminate.recv() => { impatient() }
+            _ = interrupt.recv() => { impatient() }
+        }
+        Ok(())
+    }
+}
+
+/// Whoever started the daemon waits for this line.
+fn announce(path: &Path) {
+    let line = format!("listening on {}", path.display());
+    tracing::info!("{line}");
+    if let Err(error) = Terminal::of_process().print(line) {
+        tracing::debug!(%error, "nobody reads standard output");
+    }
+}
+
+/// A second signal means at once. What is on disk is consistent at any instruction; recovery does the rest.
+fn impatient() -> ! {
+    tracing::warn!("stopped by a second signal before everything was finished");
+    std::process::exit(1);
+}

@@ -1,0 +1,172 @@
+//! Accepting connections: no more than there is room for, and without spinning when the system has none left.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cofferdam_protocol::ckpt::{WsCkptErrorCode, WsCkptResponse, write_message};
+use cofferdam_storage::peer::Peer;
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::Semaphore;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::connection::{Connection, Service};
+use super::{Audience, Limits};
+
+/// Serves connections until `stopping` is cancelled, then lets requests in flight finish for a while.
+pub(crate) async fn accept<S: Service>(
+    listener: UnixListener,
+    audience: Audience,
+    service: S,
+    limits: Limits,
+    stopping: CancellationToken,
+) {
+    let room = Arc::new(Semaphore::new(limits.connections));
+    let guests = Guests::default();
+    let service = Rc::new(service);
+    let mut trouble = Trouble::default();
+    while let Some(permit) = unless(&stopping, room.clone().acquire_owned()).await {
+        let Some(accepted) = unless(&stopping, listener.accept()).await else { break };
+        let stream = match accepted {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                let pause = trouble.pause(&error);
+                if unless(&stopping, sleep(pause)).await.is_none() {
+                    break;
+                }
+                continue;
+            }
+        };
+        trouble.over();
+        let (peer, seat) = match admit(&stream, audience, &guests, &limits) {
+            Ok(admitted) => admitted,
+            Err(why) => {
+                turn_away(stream, why);
+                continue;
+            }
+        };
+        let (service, stopping) = (service.clone(), stopping.clone());
+        actix::spawn(async move {
+            let connection =
+                Connection { io: stream, peer, service: &*service, limits: &limits, stopping: &stopping };
+            connection.serve().await;
+            drop((seat, permit));
+        });
+    }
+    drop(listener);
+    let all = u32::try_from(limits.connections).unwrap_or(u32::MAX);
+    if timeout(limits.drain, room.acquire_many(all)).await.is_err() {
+        tracing::warn!("requests were still running when the daemon stopped; their clients get no answer");
+    }
+}
+
+/// The future's output, or `None` as soon as the daemon stops.
+async fn unless<F: Future>(stopping: &CancellationToken, future: F) -> Option<F::Output> {
+    tokio::select! {
+        biased;
+        () = stopping.cancelled() => None,
+        output = future => Some(output),
+    }
+}
+
+/// How many connections each stranger has open.
+type Guests = Rc<RefCell<HashMap<u32, usize>>>;
+
+/// A stranger's place among the connections; given back when dropped.
+struct Seat {
+    guests: Guests,
+    uid: u32,
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let mut guests = self.guests.borrow_mut();
+        if let Some(open) = guests.get_mut(&self.uid) {
+            *open -= 1;
+            if *open == 0 {
+                guests.remove(&self.uid);
+            }
+        }
+    }
+}
+
+/// Who is at the other end, and whether it is served.
+fn admit(
+    stream: &UnixStream,
+    audience: Audience,
+    guests: &Guests,
+    limits: &Limits,
+) -> Result<(Peer, Option<Seat>), String> {
+    let peer = Peer::of_socket(stream).map_err(|error| format!("cannot tell who is asking: {error}"))?;
+    if peer.is_privileged() {
+        return Ok((peer, None));
+    }
+    if audience == Audience::Owner {
+        return Err("this daemon serves its own user only".to_owned());
+    }
+    let uid = peer.uid;
+    let mut open = guests.borrow_mut();
+    let count = open.entry(uid).or_default();
+    if *count >= limits.connections_per_stranger {
+        return Err(format!("user {uid} has {count} connections open; close some and try again"));
+    }
+    *count += 1;
+    Ok((peer, Some(Seat { guests: guests.clone(), uid })))
+}
+
+/// Says why and closes; never waits, since whoever is turned away may not listen.
+fn turn_away(stream: UnixStream, why: String) {
+    let refusal = WsCkptResponse::Error { code: WsCkptErrorCode::InternalError, message: why };
+    let mut frame = Vec::new();
+    if write_message(&mut frame, &refusal).is_ok() {
+        // A fresh socket's buffer has room for it; if not, the close says enough.
+        let _ = stream.try_write(&frame);
+    }
+}
+
+/// Failing to accept: how long, and whether it was logged.
+#[derive(Default)]
+struct Trouble {
+    failures: u32,
+}
+
+impl Trouble {
+    const FIRST: Duration = Duration::from_millis(20);
+    const LONGEST: Duration = Duration::from_secs(1);
+
+    /// How long to wait before the next attempt. Logs the first failure of a series only.
+    fn pause(&mut self, error: &io::Error) -> Duration {
+        if self.failures == 0 {
+            tracing::warn!(%error, "cannot accept connections; trying again");
+        }
+        let pause = Self::FIRST.saturating_mul(1 << self.failures.min(10)).min(Self::LONGEST);
+        self.failures = self.failures.saturating_add(1);
+        pause
+    }
+
+    fn over(&mut self) {
+        if self.failures > 0 {
+            tracing::info!(failures = self.failures, "accepting connections again");
+            self.failures = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pause_after_a_failure_grows_to_a_second_and_starts_anew_after_a_success() {
+        let mut trouble = Trouble::default();
+        let error = io::Error::from(io::ErrorKind::Other);
+        let pauses: Vec<u128> = (0..8).map(|_| trouble.pause(&error).as_millis()).collect();
+        assert_eq!(pauses, [20, 40, 80, 160, 320, 640, 1000, 1000]);
+        trouble.over();
+        assert_eq!(trouble.pause(&error), Trouble::FIRST);
+    }
+}

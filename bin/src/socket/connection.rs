@@ -1,0 +1,171 @@
+//! One connection: requests one after another, until the client goes, is too slow, or the daemon stops.
+
+use std::future::Future;
+use std::io;
+
+use bytes::BytesMut;
+use cofferdam_protocol::ckpt::{
+    Frame, FrameCodec, FrameError, Message, WsCkptErrorCode, WsCkptRequest, WsCkptResponse,
+};
+use cofferdam_storage::peer::Peer;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::time::{Instant, timeout, timeout_at};
+use tokio_util::codec::{Decoder, Encoder};
+use tokio_util::sync::CancellationToken;
+
+use super::Limits;
+
+/// Whoever answers requests.
+pub(crate) trait Service: 'static {
+    /// Carries one request out. Whatever fails is an answer, too.
+    fn answer(&self, peer: &Peer, request: WsCkptRequest) -> impl Future<Output = Answer>;
+}
+
+/// The answer to one request.
+pub(crate) struct Answer {
+    /// What goes over the wire.
+    pub(crate) response: WsCkptResponse,
+    /// What to do if it does not arrive.
+    pub(crate) undelivered: Option<Box<dyn FnOnce()>>,
+}
+
+/// How a wait for the next frame ended.
+enum Next {
+    Request(WsCkptRequest),
+    /// Something else, of known length; the connection goes on.
+    Malformed(String),
+    /// What follows cannot be understood; the client is told so and the connection ends.
+    Hopeless(String),
+    /// The client is gone, nothing was asked in time, or the daemon stops.
+    Over,
+}
+
+/// A client's connection.
+pub(crate) struct Connection<'a, S, Io> {
+    pub(crate) io: Io,
+    pub(crate) peer: Peer,
+    pub(crate) service: &'a S,
+    pub(crate) limits: &'a Limits,
+    /// Cancelled when the daemon stops: the request in hand is still answered.
+    pub(crate) stopping: &'a CancellationToken,
+}
+
+impl<S: Service, Io: AsyncRead + AsyncWrite + Unpin> Connection<'_, S, Io> {
+    /// Serves until the end.
+    pub(crate) async fn serve(mut self) {
+        let mut codec = FrameCodec::new();
+        let mut received = BytesMut::new();
+        loop {
+            let answer = match self.next(&mut codec, &mut received).await {
+                Next::Request(request) => self.service.answer(&self.peer, request).await,
+                Next::Malformed(message) => Answer::refusal(message),
+                Next::Hopeless(message) => {
+                    if self.send(&mut codec, Answer::refusal(message)).await {
+                        self.linger().await;
+                    }
+                    return;
+                }
+                Next::Over => return,
+            };
+            if received.is_empty() {
+                // A connection that once brought a large frame does not keep its room.
+                received = BytesMut::new();
+            }
+            if !self.send(&mut codec, answer).await {
+                return;
+            }
+        }
+    }
+
+    async fn next(&mut self, codec: &mut Codec, received: &mut BytesMut) -> Next {
+        // The clock of a frame starts with its first byte, however slowly the others come.
+        let began = Instant::now();
+        let mut frame_began = (!received.is_empty()).then_some(began);
+        loop {
+            match codec.decode(received) {
+                Ok(Some(Frame::Message(request))) => return Next::Request(request),
+                Ok(Some(Frame::Malformed(error))) => {
+                    return Next::Malformed(format!("malformed request: {error}"));
+                }
+                Ok(None) => {}
+                Err(error) => return Next::Hopeless(error.to_string()),
+            }
+            let deadline = match frame_began {
+                Some(began) => began + self.limits.frame,
+                None => began + self.limits.idle,
+            };
+            let read = tokio::select! {
+                () = self.stopping.cancelled() => return Next::Over,
+                read = timeout_at(deadline, self.io.read_buf(received)) => read,
+            };
+            match (read, frame_began) {
+                (Ok(Ok(1..)), _) => frame_began = frame_began.or_else(|| Some(Instant::now())),
+                (Err(_), Some(_)) => {
+                    let secs = self.limits.frame.as_secs();
+                    return Next::Hopeless(format!("request not received completely within {secs} s"));
+                }
+                // Closed, between frames or inside one, broken, or idle for too long.
+                _ => return Next::Over,
+            }
+        }
+    }
+
+    /// Whether the client took it.
+    async fn send(&mut self, codec: &mut Codec, answer: Answer) -> bool {
+        let mut frame = BytesMut::new();
+        let encoded = match codec.encode(&answer.response, &mut frame) {
+            Err(FrameError::Unsendable(_)) => codec.encode(&too_large(), &mut frame),
+            encoded => encoded,
+        };
+        let sent = match encoded {
+            Ok(()) => match timeout(self.limits.answer, self.io.write_all(&frame)).await {
+                Ok(written) => written,
+                Err(_) => Err(io::ErrorKind::TimedOut.into()),
+            },
+            Err(error) => Err(io::Error::other(error)),
+        };
+        let Err(error) = sent else { return true };
+        tracing::debug!(uid = self.peer.uid, %error, "an answer did not reach its client");
+        if let Some(undelivered) = answer.undelivered {
+            undelivered();
+        }
+        false
+    }
+
+    /// Lets a client that is still sending reach our refusal: closing with its bytes unread would break the connection
+    /// under it. They are dropped as they come.
+    async fn linger(&mut self) {
+        let drop_all = async {
+            self.io.shutdown().await?;
+            let mut scrap = [0; 8192];
+            while self.io.read(&mut scrap).await? > 0 {}
+            io::Result::Ok(())
+        };
+        let _ = timeout(self.limits.linger, drop_all).await;
+    }
+}
+
+type Codec = FrameCodec<WsCkptRequest, WsCkptResponse>;
+
+impl Answer {
+    /// An answer whose loss harms nobody.
+    pub(crate) fn of(response: WsCkptResponse) -> Self {
+        Self { response, undelivered: None }
+    }
+
+    /// The answer to what is no request.
+    pub(crate) fn refusal(message: String) -> Self {
+        Self::of(WsCkptResponse::Error { code: WsCkptErrorCode::InternalError, message })
+    }
+}
+
+fn too_large() -> WsCkptResponse {
+    let message = format!(
+        "the answer exceeds {} bytes; ask for one workspace only, or remove snapshots with cleanup",
+        WsCkptResponse::LIMIT
+    );
+    WsCkptResponse::Error { code: WsCkptErrorCode::InternalError, message }
+}
+
+#[cfg(test)]
+mod tests;

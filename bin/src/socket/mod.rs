@@ -1,0 +1,55 @@
+//! The ws-ckpt socket: a frame becomes one message to the actors, and the answer one frame. No rule of the contract
+//! lives here, but for what happens to bytes that are no request.
+
+mod accept;
+mod bind;
+mod connection;
+mod translate;
+
+pub(crate) use accept::accept;
+pub(crate) use bind::{Audience, BindError, Place, SocketFile, bind};
+
+use std::time::Duration;
+
+/// What one client may take of the daemon.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Open connections; the next ones wait in the kernel's backlog.
+    pub(crate) connections: usize,
+    /// Open connections of one user who is neither root nor the daemon's own.
+    pub(crate) connections_per_stranger: usize,
+    /// Between two requests.
+    pub(crate) idle: Duration,
+    /// From the first byte of a frame to its last.
+    pub(crate) frame: Duration,
+    /// For taking one answer.
+    pub(crate) answer: Duration,
+    /// For a client that was told to go to stop sending.
+    pub(crate) linger: Duration,
+    /// For requests in flight when the daemon stops.
+    pub(crate) drain: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 256,
+            connections_per_stranger: 64,
+            idle: Duration::from_secs(60),
+            frame: Duration::from_secs(10),
+            answer: Duration::from_secs(30),
+            linger: Duration::from_secs(1),
+            drain: Duration::from_secs(10),
+        }
+    }
+}
+
+impl Limits {
+    /// The defaults, with no more connections than leave half of this process's descriptors to its work.
+    pub(crate) fn of_process() -> Self {
+        let open_files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+        let half = open_files.map_or(usize::MAX, |limit| usize::try_from(limit / 2).unwrap_or(usize::MAX));
+        let defaults = Self::default();
+        Self { connections: defaults.connections.min(half.max(1)), ..defaults }
+    }
+}

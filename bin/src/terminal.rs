@@ -1,0 +1,169 @@
+//! The terminal: the one place that prints, asks, and knows about colours.
+
+use std::fmt::Display;
+use std::io::{self, BufRead, IsTerminal, Write};
+
+use serde::Serialize;
+
+/// Where a program prints and asks. In tests, buffers.
+pub(crate) struct Terminal {
+    out: Box<dyn Write>,
+    err: Box<dyn Write>,
+    input: Box<dyn BufRead>,
+    out_colours: bool,
+    err_colours: bool,
+    /// Whether somebody is there to answer.
+    interactive: bool,
+}
+
+/// The colours in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Colour {
+    Red,
+    Green,
+    Yellow,
+    Cyan,
+}
+
+impl Terminal {
+    /// That of this process. Colours only where a terminal shows them and `NO_COLOR` does not forbid it.
+    pub(crate) fn of_process() -> Self {
+        Self {
+            out: Box::new(io::stdout()),
+            err: Box::new(io::stderr()),
+            input: Box::new(io::stdin().lock()),
+            out_colours: colours_on(io::stdout().is_terminal()),
+            err_colours: colours_on(io::stderr().is_terminal()),
+            interactive: io::stdin().is_terminal() && io::stderr().is_terminal(),
+        }
+    }
+
+    /// Prints a result, in one piece and at once.
+    pub(crate) fn print(&mut self, text: impl Display) -> io::Result<()> {
+        self.out.write_all(format!("{text}\n").as_bytes())?;
+        self.out.flush()
+    }
+
+    /// Prints a result as JSON.
+    pub(crate) fn print_json(&mut self, value: &impl Serialize) -> io::Result<()> {
+        let text = serde_json::to_string_pretty(value)?;
+        self.print(text)
+    }
+
+    /// Says something beside the result. That nobody hears it is no failure.
+    pub(crate) fn say(&mut self, text: impl Display) {
+        let _ = self.err.write_all(format!("{text}\n").as_bytes());
+    }
+
+    /// Says something that deserves attention.
+    pub(crate) fn warn(&mut self, text: impl Display) {
+        let text = painted(self.err_colours, Colour::Yellow, &text.to_string());
+        self.say(text);
+    }
+
+    /// Says what failed.
+    pub(crate) fn complain(&mut self, text: impl Display) {
+        let text = painted(self.err_colours, Colour::Red, &text.to_string());
+        self.say(text);
+    }
+
+    /// Text for [`print`](Self::print) in a colour, where colours are shown.
+    pub(crate) fn paint(&self, colour: Colour, text: &str) -> String {
+        painted(self.out_colours, colour, text)
+    }
+
+    /// Asks for consent; anything but `y` or `yes` is none. `None` if nobody is there to ask.
+    pub(crate) fn confirm(&mut self, question: &str) -> io::Result<Option<bool>> {
+        if !self.interactive {
+            return Ok(None);
+        }
+        write!(self.err, "{question} [y/N] ")?;
+        self.err.flush()?;
+        let mut answer = String::new();
+        self.input.read_line(&mut answer)?;
+        Ok(Some(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")))
+    }
+}
+
+/// Whether a stream gets colours.
+pub(crate) fn colours_on(is_terminal: bool) -> bool {
+    is_terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+fn painted(on: bool, colour: Colour, text: &str) -> String {
+    let code = match colour {
+        Colour::Red => 31,
+        Colour::Green => 32,
+        Colour::Yellow => 33,
+        Colour::Cyan => 36,
+    };
+    if on { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    use super::*;
+
+    /// What was printed to one stream.
+    #[derive(Clone, Default)]
+    pub(crate) struct Printed(Rc<RefCell<Vec<u8>>>);
+
+    impl Printed {
+        pub(crate) fn text(&self) -> String {
+            String::from_utf8(self.0.borrow().clone()).unwrap()
+        }
+    }
+
+    impl Write for Printed {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.borrow_mut().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// A terminal without colours, with what is printed and complained; `answers` is what a person types, if one
+    /// is there.
+    pub(crate) fn terminal(answers: Option<&str>) -> (Terminal, Printed, Printed) {
+        let (out, err) = (Printed::default(), Printed::default());
+        let terminal = Terminal {
+            out: Box::new(out.clone()),
+            err: Box::new(err.clone()),
+            input: Box::new(io::Cursor::new(answers.unwrap_or_default().to_owned())),
+            out_colours: false,
+            err_colours: false,
+            interactive: answers.is_some(),
+        };
+        (terminal, out, err)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_clear_yes_is_consent_and_nobody_there_is_told_apart() {
+        for (typed, consent) in
+            [("y\n", true), ("YES\n", true), ("\n", false), ("n\n", false), ("yup\n", false), ("", false)]
+        {
+            let (mut terminal, out, err) = testing::terminal(Some(typed));
+            assert_eq!(terminal.confirm("Really?").unwrap(), Some(consent), "{typed:?}");
+            assert_eq!((out.text().as_str(), err.text().as_str()), ("", "Really? [y/N] "));
+        }
+        let (mut terminal, _, err) = testing::terminal(None);
+        assert_eq!(terminal.confirm("Really?").unwrap(), None);
+        assert_eq!(err.text(), "");
+    }
+
+    #[test]
+    fn without_colours_text_stays_as_it_is() {
+        assert_eq!(painted(false, Colour::Red, "no"), "no");
+        assert_eq!(painted(true, Colour::Red, "no"), "\x1b[31mno\x1b[0m");
+    }
+}
