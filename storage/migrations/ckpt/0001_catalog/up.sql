@@ -44,8 +44,9 @@ CREATE TABLE packs (
     id      BLOB    NOT NULL UNIQUE CHECK (length(id) = 16),
     -- 'pending': a name for a pack to come; a file of that name is a leftover.
     -- 'live': holds objects.
+    -- 'suspect': holds objects, some damaged; not relied on by anything new.
     -- 'condemned': no snapshot needs it; the file goes when nothing reads it any more.
-    state   TEXT    NOT NULL CHECK (state IN ('pending', 'live', 'condemned')),
+    state   TEXT    NOT NULL CHECK (state IN ('pending', 'live', 'suspect', 'condemned')),
     bytes   INTEGER NOT NULL,
     objects INTEGER NOT NULL
 ) STRICT;

@@ -2,8 +2,8 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::ops::Deref;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fs::{CWD, FlockOperation, Mode, OFlags};
 
@@ -14,9 +14,9 @@ use crate::disk::Disk;
 
 /// A private copy of a store's catalog; its files go when it is dropped. Made under the lock under which the owner
 /// writes, so it is one state of the catalog.
-pub(crate) struct Copy {
+pub(crate) struct CatalogCopy {
     // In this order: closed before its files are removed.
-    catalog: Catalog,
+    catalog: Arc<Catalog>,
     _files: Files,
 }
 
@@ -26,7 +26,7 @@ struct Files {
     dir: PathBuf,
 }
 
-impl Copy {
+impl CatalogCopy {
     /// Copies the catalog of the store in `store` into a directory of its own below the system's temporary one.
     ///
     /// Not for a process that has this catalog open: closing any descriptor of a file ends SQLite's locks on it.
@@ -51,7 +51,14 @@ impl Copy {
             }
             other => other,
         })?;
-        Ok(Self { catalog, _files: files })
+        Ok(Self { catalog: Arc::new(catalog), _files: files })
+    }
+}
+
+impl CatalogCopy {
+    /// The catalog as it was.
+    pub(crate) fn catalog(&self) -> &Arc<Catalog> {
+        &self.catalog
     }
 }
 
@@ -69,14 +76,6 @@ impl Files {
             }
             offset = to.metadata()?.len();
         }
-    }
-}
-
-impl Deref for Copy {
-    type Target = Catalog;
-
-    fn deref(&self) -> &Catalog {
-        &self.catalog
     }
 }
 

@@ -24,9 +24,9 @@ use crate::ckpt::format::ObjectId;
 use crate::ckpt::pack::PackId;
 use crate::disk::Disk;
 
-pub(crate) use copy::Copy;
-pub(crate) use packs::{Named, PackRow, PackState, Target};
-pub(crate) use snapshots::{NewRow, SafetyRow, SnapshotRow};
+pub(crate) use copy::CatalogCopy;
+pub(crate) use packs::{Named, ObjectRow, PackRow, PackState, Target};
+pub(crate) use snapshots::{KnownTree, NewRow, SafetyRow, SnapshotRow};
 pub(crate) use workspaces::{Registered, WorkspaceRow};
 
 /// The file's name in the store's directory.
@@ -168,6 +168,11 @@ impl Catalog {
 
     fn pool(&self) -> MutexGuard<'_, Vec<PackId>> {
         self.pool.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The number that every change of what is needed raises.
+    pub(crate) fn generation(&self) -> u64 {
+        self.open_connection().generation
     }
 
     /// Bytes of the database's files.

@@ -12,6 +12,7 @@ use crate::clock::IdGen;
 
 const PENDING: &str = "pending";
 const LIVE: &str = "live";
+const SUSPECT: &str = "suspect";
 const CONDEMNED: &str = "condemned";
 
 /// Names kept ready for packs to come: as many as operations are likely to write at the same time.
@@ -38,6 +39,8 @@ pub(crate) struct PackRow {
 pub(crate) enum PackState {
     /// They hold objects.
     Live,
+    /// They hold objects, some of them damaged. What comes again is stored again, elsewhere.
+    Suspect,
     /// No snapshot needs them.
     Condemned,
 }
@@ -74,8 +77,12 @@ pub(crate) struct ObjectRow {
     pub(crate) id: ObjectId,
     /// The key of its pack.
     pub(crate) pack: i64,
+    /// Where its block begins in the pack's file.
+    pub(crate) block: u64,
+    /// Where it begins in the decompressed block.
+    pub(crate) offset: u32,
     /// Its bytes.
-    pub(crate) len: u64,
+    pub(crate) len: u32,
 }
 
 impl Catalog {
@@ -169,6 +176,7 @@ impl Catalog {
     pub(crate) fn packs(&self, state: PackState) -> Result<Vec<PackRow>> {
         let state = match state {
             PackState::Live => LIVE,
+            PackState::Suspect => SUSPECT,
             PackState::Condemned => CONDEMNED,
         };
         self.read(|database| {
@@ -189,25 +197,34 @@ impl Catalog {
         const PAGE: i64 = 8192;
         let mut after: Vec<u8> = Vec::new();
         loop {
-            let page: Vec<(Vec<u8>, i64, i64)> = self.read(|database| {
-                Ok(objects::table
+            let page = self.read(|database| {
+                let rows: Vec<(Vec<u8>, i64, i64, i64, i64)> = objects::table
                     .filter(objects::id.gt(&after))
                     .order(objects::id)
                     .limit(PAGE)
-                    .select((objects::id, objects::pack, objects::length))
-                    .load(database)?)
-            })?;
-            for (id, pack, len) in &page {
-                let row = || -> Attempt<_> {
-                    Ok(ObjectRow { id: object_id(id)?, pack: *pack, len: unsigned(*len)? })
+                    .load(database)?;
+                let row = |(id, pack, block, start, length): &(Vec<u8>, _, _, _, _)| {
+                    let (block, offset, len) = (unsigned(*block)?, narrow(*start)?, narrow(*length)?);
+                    Ok(ObjectRow { id: object_id(id)?, pack: *pack, block, offset, len })
                 };
-                each(row().map_err(|failure| failure.explain(&self.dir))?)?;
-            }
-            match page.into_iter().last() {
-                Some((id, ..)) => after = id,
-                None => return Ok(()),
-            }
+                rows.iter().map(row).collect::<Attempt<Vec<_>>>()
+            })?;
+            let Some(last) = page.last() else { return Ok(()) };
+            after = last.id.0.to_vec();
+            page.into_iter().try_for_each(&mut each)?;
         }
+    }
+
+    /// Puts packs in another state than live: what is in them is not relied on by anything new.
+    pub(crate) fn suspect(&self, packs: &[PackRow]) -> Result<()> {
+        self.write(|database| {
+            for pack in packs {
+                diesel::update(packs::table.find(pack.key))
+                    .set(packs::state.eq(SUSPECT))
+                    .execute(database)?;
+            }
+            Ok(())
+        })
     }
 
     /// How many objects there are.
@@ -259,7 +276,6 @@ impl Catalog {
                 .first(database)
                 .optional()?;
             let Some((pack, state, block, start, length)) = row else { return Ok(None) };
-            let narrow = |n: i64| u32::try_from(n).map_err(|_| damaged("where an object is"));
             let (pack, block) = (pack_id(&pack)?, unsigned(block)?);
             let location = Location { pack, block, offset: narrow(start)?, len: narrow(length)? };
             Ok(Some((location, state)))
@@ -330,6 +346,10 @@ fn fresh_id(ids: &dyn IdGen) -> Result<PackId> {
 fn signed(number: u64) -> i64 {
     // No file has so many bytes.
     i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn narrow(number: i64) -> Attempt<u32> {
+    u32::try_from(number).map_err(|_| damaged("where an object is"))
 }
 
 fn unsigned(number: i64) -> Attempt<u64> {

@@ -11,6 +11,7 @@ use crate::ckpt::error::{Error, Result};
 use crate::ckpt::format::ObjectId;
 use crate::ckpt::model::{Removal, Snapshot};
 use crate::clock::WallTime;
+use crate::path::escape;
 
 const USER: &str = "user";
 const SAFETY: &str = "safety";
@@ -33,6 +34,21 @@ pub(crate) struct SnapshotRow {
 pub(crate) struct SafetyRow {
     /// What names it for ever.
     pub(crate) key: i64,
+    /// Its tree.
+    pub(crate) manifest: ObjectId,
+}
+
+/// Any snapshot: shown, safety, or in the trash.
+#[derive(Clone, Debug)]
+pub(crate) struct KnownTree {
+    /// What names it for ever.
+    pub(crate) key: i64,
+    /// What to call it in a report.
+    pub(crate) name: String,
+    /// Whether List shows it.
+    pub(crate) shown: bool,
+    /// Whether data it needs is known to be damaged or gone.
+    pub(crate) missing: bool,
     /// Its tree.
     pub(crate) manifest: ObjectId,
 }
@@ -308,6 +324,41 @@ impl Catalog {
             })?;
         }
         Ok(anything)
+    }
+
+    /// Every snapshot there is.
+    pub(crate) fn every_tree(&self) -> Result<Vec<KnownTree>> {
+        type Row = (i64, String, String, Option<i64>, bool, Vec<u8>, Vec<u8>);
+        self.read(|database| {
+            let rows: Vec<Row> = snapshots::table
+                .inner_join(workspaces::table)
+                .order(snapshots::key)
+                .select((
+                    snapshots::key,
+                    snapshots::kind,
+                    snapshots::name,
+                    snapshots::trashed_at,
+                    snapshots::missing,
+                    snapshots::manifest,
+                    workspaces::path,
+                ))
+                .load(database)?;
+            let tree = |(key, kind, name, trashed_at, missing, manifest, path): Row| {
+                let what = match kind == USER {
+                    true => "snapshot",
+                    false => "safety snapshot",
+                };
+                let trashed = trashed_at.map_or("", |_| " (in the trash)");
+                Ok(KnownTree {
+                    key,
+                    name: format!("{what} '{name}' of {}{trashed}", escape(&path)),
+                    shown: kind == USER && trashed_at.is_none(),
+                    missing,
+                    manifest: object_id(&manifest)?,
+                })
+            };
+            rows.into_iter().map(tree).collect()
+        })
     }
 
     /// The manifests of everything that must stay readable, the trash included, and the generation in which they

@@ -10,6 +10,7 @@ mod extents;
 mod id;
 mod manifest;
 mod node;
+mod references;
 mod rewrite;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -24,6 +25,7 @@ pub use entry::{Content, Entry, EntryKind, Meta, Timestamp, Xattrs};
 pub use extents::{Extent, Extents};
 pub use id::{ObjectId, ObjectKind};
 pub use manifest::{HardLinks, Manifest};
+pub use references::references;
 pub use rewrite::rewrite_tree;
 pub use tree::Tree;
 pub use writer::NodeWriter;

@@ -1,17 +1,220 @@
-//! Is everything there that the catalog says?
+//! Is everything there that the catalog says, and is it what it says?
 
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
+use std::sync::Arc;
 
-use crate::ckpt::error::Result;
+use rustix::fs::{Mode, OFlags};
+
+use super::Store;
+use super::places::{packs_dir, pin_packs, store_dir};
+use crate::ckpt::catalog::{Catalog, CatalogCopy, KnownTree, ObjectRow, PackRow, PackState};
+use crate::ckpt::error::{Context, Error, Result};
+use crate::ckpt::format::{ObjectId, ObjectKind, ObjectSource, references};
 use crate::ckpt::model::CheckReport;
+use crate::ckpt::pack::{DirPacks, ObjectReader, PackStorage, read_index, verify};
+use crate::clock::RandomIds;
+use crate::disk::Disk;
 
-/// Checks.
-pub fn check_state_dir(_state_dir: &Path, _read_data: bool) -> Result<CheckReport> {
-    todo!()
+/// Verifies the store in a state directory, whether a daemon has it open or not, and changes nothing in it. While it
+/// runs, no pack is removed.
+pub fn check_state_dir(state_dir: &Path, read_data: bool) -> Result<CheckReport> {
+    let disk = Disk::default();
+    let _pinned = pin_packs(state_dir)?;
+    let copy = CatalogCopy::take(&disk, &store_dir(state_dir), &RandomIds)?;
+    let dir = packs_dir(state_dir);
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let dir = rustix::fs::open(&dir, flags, Mode::empty()).context(|| dir.display().to_string())?;
+    let packs: Arc<dyn PackStorage> = Arc::new(DirPacks::new(disk, dir));
+    let reader = ObjectReader::new(packs.clone(), copy.catalog().clone());
+    Ok(Check::new(copy.catalog(), &*packs, &reader).run(read_data)?.report)
 }
 
-impl super::Store {
-    pub(super) fn check_store(&self, _read_data: bool) -> Result<CheckReport> {
-        Ok(CheckReport::default())
+impl Store {
+    /// Verifies this store, and marks the snapshots that are damaged, or sound again, as such.
+    pub(super) fn check_store(&self, read_data: bool) -> Result<CheckReport> {
+        let _reading = self.readers.begin();
+        let found = Check::new(&self.catalog, &*self.packs, &*self.reader).run(read_data)?;
+        let marked = |missing| move |tree: &&KnownTree| tree.missing == missing;
+        let broken: Vec<i64> = found.damaged.iter().filter(marked(false)).map(|tree| tree.key).collect();
+        self.catalog.set_missing(&broken, true)?;
+        if read_data {
+            let mended: Vec<i64> = found.sound.iter().filter(marked(true)).map(|tree| tree.key).collect();
+            self.catalog.set_missing(&mended, false)?;
+        }
+        if !found.suspect.is_empty() {
+            // What is read again is stored again, which mends the snapshots that need it.
+            self.catalog.suspect(&found.suspect)?;
+            self.catalog.forget_captures()?;
+        }
+        Ok(found.report)
     }
+}
+
+/// One run.
+struct Check<'a> {
+    catalog: &'a Catalog,
+    packs: &'a dyn PackStorage,
+    source: &'a dyn ObjectSource,
+    /// Every object the catalog knows, by id.
+    rows: Vec<ObjectRow>,
+    /// How many of them each pack has.
+    known: HashMap<i64, usize>,
+    /// Objects that were looked at, with what is wrong with them or below them.
+    seen: HashMap<ObjectId, Option<Arc<str>>>,
+    /// Packs whose objects are read before they are trusted.
+    doubtful: HashSet<i64>,
+}
+
+/// What a run found.
+struct Found {
+    report: CheckReport,
+    damaged: Vec<KnownTree>,
+    sound: Vec<KnownTree>,
+    /// Live packs with damage.
+    suspect: Vec<PackRow>,
+}
+
+impl<'a> Check<'a> {
+    fn new(catalog: &'a Catalog, packs: &'a dyn PackStorage, source: &'a dyn ObjectSource) -> Self {
+        let (rows, known) = (Vec::new(), HashMap::new());
+        Self { catalog, packs, source, rows, known, seen: HashMap::new(), doubtful: HashSet::new() }
+    }
+
+    fn run(mut self, read_data: bool) -> Result<Found> {
+        let mut report = CheckReport::default();
+        // Trees first, then the packs: what is published meanwhile is not looked at, and what was there stays.
+        let trees = self.catalog.every_tree()?;
+        let live = self.catalog.packs(PackState::Live)?;
+        let suspect = self.catalog.packs(PackState::Suspect)?;
+        let (rows, known) = (&mut self.rows, &mut self.known);
+        self.catalog.for_each_object(|row| {
+            *known.entry(row.pack).or_default() += 1;
+            rows.push(row);
+            Ok(())
+        })?;
+        let mut found = Vec::new();
+        for pack in live.iter().chain(&suspect) {
+            let damage = self.check_pack(pack, read_data, &mut report)?;
+            if !damage.is_empty() {
+                self.doubtful.insert(pack.key);
+                found.extend(live.iter().find(|live| live.key == pack.key).copied());
+                report.damage.extend(damage);
+            }
+        }
+        let (mut damaged, mut sound) = (Vec::new(), Vec::new());
+        for tree in trees {
+            report.snapshots += u64::from(tree.shown);
+            match self.damage_below(ObjectKind::Manifest, tree.manifest)? {
+                Some(damage) => {
+                    report.damage.push(format!("{}: {damage}", tree.name));
+                    damaged.push(tree);
+                }
+                None => sound.push(tree),
+            }
+        }
+        Ok(Found { report, damaged, sound, suspect: found })
+    }
+
+    /// Compares a pack with the catalog; with `read_data` reads all of it.
+    fn check_pack(&self, pack: &PackRow, read_data: bool, report: &mut CheckReport) -> Result<Vec<String>> {
+        let mut damage = Vec::new();
+        let described = |what: &str| format!("pack {}: {what}", pack.id);
+        let size = match self.packs.open(&pack.id) {
+            Ok(file) => file.size().context(|| described("its size"))?,
+            Err(Error::Corrupt(what)) => return Ok(vec![what]),
+            Err(error) => return Ok(vec![error.to_string()]),
+        };
+        if size != pack.bytes {
+            damage.push(described(&format!("it has {size} bytes, the catalog says {}", pack.bytes)));
+        }
+        if read_data {
+            match verify(self.packs, &pack.id) {
+                Ok(verified) => {
+                    report.bytes_read += verified.bytes;
+                    damage.extend(verified.damage);
+                }
+                Err(error) => damage.push(error.to_string()),
+            }
+        }
+        match read_index(self.packs, &pack.id) {
+            Ok(objects) => {
+                report.objects += objects.len() as u64;
+                let here = objects.iter().filter(|object| {
+                    self.row(&object.id).is_some_and(|row| {
+                        row.pack == pack.key
+                            && (row.block, row.offset, row.len) == (object.block, object.offset, object.len)
+                    })
+                });
+                let (here, known) = (here.count(), self.known.get(&pack.key).copied().unwrap_or(0));
+                if here != known {
+                    damage
+                        .push(described(&format!("{} objects are not where the catalog says", known - here)));
+                }
+                if objects.len() as u64 != pack.objects {
+                    let (found, said) = (objects.len(), pack.objects);
+                    damage.push(described(&format!("it has {found} objects, the catalog says {said}")));
+                }
+            }
+            // Verifying has said so already.
+            Err(_) if !damage.is_empty() => {}
+            Err(Error::Corrupt(what)) => damage.push(what),
+            Err(error) => damage.push(error.to_string()),
+        }
+        Ok(damage)
+    }
+
+    fn row(&self, id: &ObjectId) -> Option<&ObjectRow> {
+        // The rows came sorted.
+        self.rows.binary_search_by(|row| row.id.cmp(id)).ok().map(|at| &self.rows[at])
+    }
+
+    /// What is wrong with an object or with anything it needs; the first thing found.
+    fn damage_below(&mut self, kind: ObjectKind, id: ObjectId) -> Result<Option<Arc<str>>> {
+        let mut open = vec![self.look_at(kind, id)?];
+        loop {
+            let Some(object) = open.last_mut() else { return Ok(None) };
+            match object.needs.pop() {
+                Some((kind, id)) => match self.seen.get(&id) {
+                    Some(known) => object.damage = object.damage.take().or_else(|| known.clone()),
+                    None => open.push(self.look_at(kind, id)?),
+                },
+                None => {
+                    let Some(Looked { id, damage, .. }) = open.pop() else { return Ok(None) };
+                    self.seen.insert(id, damage.clone());
+                    match open.last_mut() {
+                        Some(above) => above.damage = above.damage.take().or(damage),
+                        None => return Ok(damage),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Reads what an object refers to; a file's content only if its pack is in doubt.
+    fn look_at(&self, kind: ObjectKind, id: ObjectId) -> Result<Looked> {
+        let mut needs = Vec::new();
+        let looked = match self.row(&id) {
+            None => Err(Error::Corrupt(format!("object {id} is in no pack"))),
+            Some(row) if self.doubtful.contains(&row.pack) => self.source.get(kind, &id).map(drop),
+            Some(_) => Ok(()),
+        };
+        let looked =
+            looked.and_then(|()| references(self.source, kind, &id, &mut |kind, id| needs.push((kind, id))));
+        match looked {
+            Ok(()) => Ok(Looked { id, needs, damage: None }),
+            Err(Error::Corrupt(damage)) => Ok(Looked { id, needs, damage: Some(damage.into()) }),
+            // The disk cannot read it: that is damage too.
+            Err(error @ Error::Io { .. }) => Ok(Looked { id, needs, damage: Some(error.to_string().into()) }),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// An object being looked at.
+struct Looked {
+    id: ObjectId,
+    /// What it refers to and was not looked at yet.
+    needs: Vec<(ObjectKind, ObjectId)>,
+    damage: Option<Arc<str>>,
 }

@@ -1,11 +1,221 @@
-//! Reclaiming what nothing needs any more.
+//! Reclaiming the space of what nothing needs any more.
+//!
+//! First the objects that snapshots need are marked. Packs without any are condemned; of those that are more than
+//! half garbage, what is needed goes into a new pack, and then they are condemned too. A condemned pack is removed when
+//! nobody reads any more who may have looked up something in it. Each condemnation is one transaction, which does not
+//! happen if anything published since the marking relies on the pack; so it can be cut short anywhere.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, PoisonError, TryLockError};
+use std::time::Duration;
+
+use super::Store;
+use super::reach::Reach;
+use crate::ckpt::catalog::{Catalog, PackRow, PackState};
+use crate::ckpt::error::{Context, Error, Result};
+use crate::ckpt::format::{ObjectId, ObjectSink, ObjectSource};
+use crate::ckpt::pack::{Location, NewPack, ObjectIndex, ObjectReader, PackId, PackWriter, read_index};
+use crate::clock::WallTime;
+
+/// How long snapshots stay in the trash.
+const TRASH: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// Where collection has got to.
 #[derive(Debug, Default)]
-pub(super) struct Progress {}
+pub(super) struct Progress {
+    /// The generation in which nothing was left to reclaim.
+    clean_at: Option<u64>,
+    /// What is left to do of the last marking.
+    plan: Option<Plan>,
+    /// The epoch in which a pack was condemned last.
+    condemned_in: Option<u64>,
+}
 
-impl super::Store {
-    pub(super) fn collect_garbage(&self, _budget: u64) -> crate::ckpt::error::Result<bool> {
-        Ok(false)
+/// What a marking found.
+#[derive(Debug)]
+struct Plan {
+    /// The generation that was marked.
+    generation: u64,
+    /// What is needed in it.
+    needed: Reach,
+    /// Packs of which more than half is garbage, not yet rewritten.
+    sparse: Vec<PackRow>,
+}
+
+impl Store {
+    pub(super) fn collect_garbage(&self, budget: u64) -> Result<bool> {
+        let mut progress = match self.collector.try_lock() {
+            Ok(progress) => progress,
+            Err(TryLockError::Poisoned(poisoned)) => {
+                let mut progress = PoisonError::into_inner(poisoned);
+                progress.plan = None;
+                progress
+            }
+            // Another call is at it.
+            Err(TryLockError::WouldBlock) => return Ok(false),
+        };
+        let trash_ends = WallTime(self.clock.wall().0.saturating_sub(TRASH.as_nanos() as i64));
+        self.catalog.purge_trash(trash_ends)?;
+        let mut left = budget;
+        if progress.plan.is_none() && progress.clean_at != Some(self.catalog.generation()) {
+            let plan = self.mark(&mut progress)?;
+            progress.plan = Some(plan);
+        }
+        self.rewrite_sparse(&mut progress, &mut left)?;
+        let removed = self.remove_condemned(&progress, &mut left)?;
+        // Without progress, calling again at once would be no better.
+        Ok(progress.plan.is_some() || (removed && !self.catalog.packs(PackState::Condemned)?.is_empty()))
+    }
+
+    /// Finds what is needed, and condemns the packs in which nothing is.
+    fn mark(&self, progress: &mut Progress) -> Result<Plan> {
+        let (roots, generation) = self.catalog.roots()?;
+        let packs = self.catalog.packs(PackState::Live)?;
+        let mut needed = Reach::default();
+        for root in roots {
+            // A damaged snapshot hides what it needs, so nothing may go as long as it is there.
+            needed.add(&*self.reader, root)?;
+        }
+        needed.seal();
+        let mut usage: HashMap<i64, Usage> = HashMap::new();
+        self.catalog.for_each_object(|object| {
+            let usage = usage.entry(object.pack).or_default();
+            let len = u64::from(object.len) + 1;
+            usage.total += len;
+            if needed.contains(&object.id) {
+                usage.needed += len;
+            }
+            Ok(())
+        })?;
+        let usage = |pack: &PackRow| usage.get(&pack.key).copied().unwrap_or_default();
+        let suspect = self.catalog.packs(PackState::Suspect)?;
+        let (dead, rest): (Vec<_>, Vec<_>) = packs.into_iter().partition(|pack| usage(pack).needed == 0);
+        let dead = dead.into_iter().chain(suspect.into_iter().filter(|pack| usage(pack).needed == 0));
+        let sparse = rest.into_iter().filter(|pack| usage(pack).needed < usage(pack).total / 2).collect();
+        // One by one: of those that something relies on since, the others are not to blame.
+        for pack in dead {
+            self.condemn(progress, generation, &[pack], None)?;
+        }
+        Ok(Plan { generation, needed, sparse })
+    }
+
+    /// Moves what is needed out of sparse packs and condemns them, as far as the budget goes.
+    fn rewrite_sparse(&self, progress: &mut Progress, left: &mut u64) -> Result<()> {
+        let Some(mut plan) = progress.plan.take() else { return Ok(()) };
+        while !plan.sparse.is_empty() {
+            if *left == 0 {
+                progress.plan = Some(plan);
+                return Ok(());
+            }
+            let mut victims = Vec::new();
+            while let Some(pack) = plan.sparse.pop_if(|_| *left > 0) {
+                *left = left.saturating_sub(pack.bytes);
+                victims.push(pack);
+            }
+            match self.rewrite(progress, &plan, &victims) {
+                Err(Error::Corrupt(damage)) => tracing::warn!(damage, "damaged packs are left as they are"),
+                other => other?,
+            }
+        }
+        // Whatever was published meanwhile is looked at the next time.
+        progress.clean_at = Some(plan.generation);
+        Ok(())
+    }
+
+    /// Moves what is needed out of these packs into a new one, and condemns them.
+    fn rewrite(&self, progress: &mut Progress, plan: &Plan, victims: &[PackRow]) -> Result<()> {
+        let index = Arc::new(Without {
+            catalog: self.catalog.clone(),
+            victims: victims.iter().map(|pack| pack.id).collect(),
+        });
+        let reader = Arc::new(ObjectReader::new(self.packs.clone(), index));
+        let id = self.catalog.reserve_pack(&*self.ids)?;
+        let writer = PackWriter::new(reader.clone(), id);
+        for victim in victims {
+            for object in read_index(&*self.packs, &victim.id)? {
+                let is_here =
+                    || self.catalog.find(&object.id).map(|at| at == Some(object.location(victim.id)));
+                if plan.needed.contains(&object.id) && is_here()? {
+                    writer.put(object.kind, &reader.get(object.kind, &object.id)?)?;
+                }
+            }
+        }
+        let written = writer.finish()?;
+        let moved = written.pack.as_ref();
+        if moved.is_none() {
+            self.catalog.release_pack(id);
+        }
+        let condemned = self.condemn(progress, plan.generation, victims, moved)?;
+        if let (false, Some(moved)) = (condemned, moved) {
+            self.packs.remove(&moved.id)?;
+        }
+        self.step("collect.rewritten")
+    }
+
+    fn condemn(
+        &self,
+        progress: &mut Progress,
+        generation: u64,
+        packs: &[PackRow],
+        moved: Option<&NewPack>,
+    ) -> Result<bool> {
+        let condemned = self.catalog.condemn(generation, packs, moved)?;
+        if condemned {
+            progress.condemned_in = Some(self.readers.advance());
+            self.step("collect.condemned")?;
+        }
+        Ok(condemned)
+    }
+
+    /// Removes the files of condemned packs, unless somebody may still read them. True if any went.
+    fn remove_condemned(&self, progress: &Progress, left: &mut u64) -> Result<bool> {
+        let condemned = self.catalog.packs(PackState::Condemned)?;
+        let in_use = progress.condemned_in.is_some_and(|epoch| !self.readers.are_past(epoch));
+        if condemned.is_empty() || in_use {
+            return Ok(false);
+        }
+        let Some(_no_checks) = self.places.exclude_checks()? else { return Ok(false) };
+        let mut gone = Vec::new();
+        for pack in condemned {
+            if *left == 0 {
+                break;
+            }
+            *left = left.saturating_sub(pack.bytes);
+            self.reader.forget(&pack.id);
+            self.packs.remove(&pack.id)?;
+            gone.push(pack);
+        }
+        if gone.is_empty() {
+            return Ok(false);
+        }
+        // Before the catalog forgets them: a file that came back would belong to nobody.
+        self.disk.fsync(self.places.packs()?).context(|| "removing packs".to_owned())?;
+        self.step("collect.removed")?;
+        self.catalog.forget_packs(&gone)?;
+        Ok(true)
+    }
+}
+
+/// Bytes of a pack's objects, and one for each, so that empty ones count.
+#[derive(Clone, Copy, Default)]
+struct Usage {
+    total: u64,
+    needed: u64,
+}
+
+/// The catalog for a writer that moves objects out of some packs.
+struct Without {
+    catalog: Arc<Catalog>,
+    victims: HashSet<PackId>,
+}
+
+impl ObjectIndex for Without {
+    fn find(&self, id: &ObjectId) -> Result<Option<Location>> {
+        self.catalog.find(id)
+    }
+
+    fn find_reusable(&self, id: &ObjectId) -> Result<Option<Location>> {
+        let found = self.catalog.find_reusable(id)?;
+        Ok(found.filter(|at| !self.victims.contains(&at.pack)))
     }
 }

@@ -15,6 +15,7 @@ mod locks;
 mod metadata;
 mod open;
 mod places;
+mod reach;
 mod readers;
 mod removal;
 mod rollback;
