@@ -154,10 +154,8 @@ impl Catalog {
     /// The same of one workspace.
     pub(crate) fn snapshots_of(&self, workspace: i64) -> Result<Vec<SnapshotRow>> {
         self.read(|database| {
-            let rows: Vec<Raw> = shown()
-                .filter(snapshots::workspace.eq(workspace))
-                .order(snapshots::key)
-                .load(database)?;
+            let rows: Vec<Raw> =
+                shown().filter(snapshots::workspace.eq(workspace)).order(snapshots::key).load(database)?;
             rows.into_iter().map(Raw::row).collect()
         })
     }

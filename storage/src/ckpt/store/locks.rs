@@ -36,6 +36,12 @@ impl Locks {
         Self { held: Mutex::default(), released: Condvar::new(), patience: PATIENCE }
     }
 
+    /// Locks for which nobody waits.
+    #[cfg(test)]
+    pub(super) fn impatient() -> Self {
+        Self { patience: Duration::ZERO, ..Self::new() }
+    }
+
     /// Waits for its turn; `Busy` if that takes too long.
     pub(super) fn acquire(&self, path: &Path) -> Result<PathLock<'_>> {
         let overlaps = |held: &mut Vec<PathBuf>| {
@@ -94,14 +100,9 @@ impl Drop for PathLock<'_> {
 mod tests {
     use super::*;
 
-    /// Locks for which nobody waits.
-    fn impatient() -> Locks {
-        Locks { patience: Duration::ZERO, ..Locks::new() }
-    }
-
     #[test]
     fn directories_around_and_inside_are_excluded_and_siblings_are_not() {
-        let locks = impatient();
+        let locks = Locks::impatient();
         let _held = locks.acquire(Path::new("/a/b")).unwrap();
         for busy in ["/a/b", "/a", "/", "/a/b/c"] {
             assert!(matches!(locks.acquire(Path::new(busy)), Err(Error::Busy)), "{busy}");
@@ -113,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_turn_ends_when_its_guard_is_dropped() {
-        let locks = impatient();
+        let locks = Locks::impatient();
         drop(locks.acquire(Path::new("/a")).unwrap());
         locks.acquire(Path::new("/a")).unwrap();
     }
@@ -135,7 +136,7 @@ mod tests {
         let open = || std::fs::File::open(dir.path()).unwrap();
         let other = open();
         rustix::fs::flock(&other, FlockOperation::LockExclusive).unwrap();
-        let locks = impatient();
+        let locks = Locks::impatient();
         assert!(matches!(locks.flock(open()), Err(Error::Busy)));
         drop(other);
         locks.flock(open()).unwrap();

@@ -9,6 +9,7 @@ use cofferdam_protocol::ckpt::{SnapshotId, WorkspaceId};
 
 use crate::ckpt::error::Result;
 use crate::ckpt::model::*;
+use crate::ckpt::store::locks::Locks;
 use crate::ckpt::{Backend, Store, StoreOptions};
 use crate::clock::{Clock, IdGen, RandomIds, WallTime};
 use crate::disk::Disk;
@@ -60,8 +61,20 @@ impl Place {
         StoreOptions { state_dir: self.dir.path().join("state"), disk, clock: self.clock.clone(), ids }
     }
 
+    /// The same with some files in `ws`.
+    pub(super) fn with_files() -> Self {
+        let place = Self::new();
+        place.write(&[("a", "first"), ("dir/b", "second"), ("dir/deep/c", "third")]);
+        place
+    }
+
     pub(super) fn open(&self) -> Store {
         Store::open(self.options(Disk::default())).unwrap().0
+    }
+
+    /// A store in which nobody waits for a lock.
+    pub(super) fn open_impatient(&self) -> Store {
+        Store { locks: Locks::impatient(), ..self.open() }
     }
 
     /// Writes files below the workspace.
@@ -80,4 +93,31 @@ pub(super) fn init(store: &Store, path: impl AsRef<Path>) -> Result<WorkspaceId>
 
 pub(super) fn id(name: &str) -> SnapshotId {
     SnapshotId::new(name).unwrap()
+}
+
+pub(super) fn named(name: &str) -> NewSnapshot {
+    NewSnapshot { id: id(name), message: None, metadata: None, pin: false, skip_unchanged: false }
+}
+
+/// Takes a snapshot and says what became of it.
+pub(super) fn checkpoint(store: &Store, workspace: &WorkspaceId, name: &str) -> &'static str {
+    match store.checkpoint(&Peer::own(), workspace, &named(name)).unwrap() {
+        Checkpointed::Created(_) => "created",
+        Checkpointed::EmptyWorkspace => "empty",
+        Checkpointed::Unchanged(_) => "unchanged",
+    }
+}
+
+/// The snapshots of all workspaces.
+pub(super) fn shown(store: &Store) -> Vec<(String, Snapshot)> {
+    let workspaces = store.workspaces().unwrap();
+    let snapshots = workspaces.into_iter().flat_map(|state| state.snapshots);
+    snapshots.map(|snapshot| (snapshot.id.as_str().to_owned(), snapshot)).collect()
+}
+
+/// Reads everything there is.
+pub(super) fn assert_sound(store: &Store, snapshots: u64) {
+    let report = store.check(true).unwrap();
+    assert_eq!(report.damage, Vec::<String>::new());
+    assert_eq!(report.snapshots, snapshots);
 }

@@ -1,5 +1,6 @@
 //! What the store promises, tried out on small trees.
 
+mod checkpoint;
 mod fixture;
 mod init;
 mod open;
