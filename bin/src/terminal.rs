@@ -12,7 +12,7 @@ pub(crate) struct Terminal {
     input: Box<dyn BufRead>,
     out_colours: bool,
     err_colours: bool,
-    /// Whether somebody is there to answer.
+    /// Whether a person is there, for whom ending the input is an answer, too.
     interactive: bool,
 }
 
@@ -72,15 +72,20 @@ impl Terminal {
         painted(self.out_colours, colour, text)
     }
 
-    /// Asks for consent; anything but `y` or `yes` is none. `None` if nobody is there to ask.
+    /// Asks for consent; anything but `y` or `yes` is none. Answers may come from a pipe. `None` if there is no answer
+    /// and nobody who could have given one.
     pub(crate) fn confirm(&mut self, question: &str) -> io::Result<Option<bool>> {
-        if !self.interactive {
-            return Ok(None);
-        }
         write!(self.err, "{question} [y/N] ")?;
         self.err.flush()?;
         let mut answer = String::new();
         self.input.read_line(&mut answer)?;
+        if !self.interactive {
+            // Nobody's return key ended the line of the question.
+            self.say(answer.trim());
+        }
+        if answer.is_empty() && !self.interactive {
+            return Ok(None);
+        }
         Ok(Some(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")))
     }
 }
@@ -127,38 +132,58 @@ pub(crate) mod testing {
         }
     }
 
-    /// A terminal without colours, with what is printed and complained; `answers` is what a person types, if one
-    /// is there.
-    pub(crate) fn terminal(answers: Option<&str>) -> (Terminal, Printed, Printed) {
+    /// A terminal without colours, with what is printed and complained. `input` is what a person types, or what comes
+    /// through a pipe.
+    pub(crate) fn terminal(input: Input) -> (Terminal, Printed, Printed) {
         let (out, err) = (Printed::default(), Printed::default());
+        let (text, interactive) = match input {
+            Input::Typed(text) => (text, true),
+            Input::Piped(text) => (text, false),
+        };
         let terminal = Terminal {
             out: Box::new(out.clone()),
             err: Box::new(err.clone()),
-            input: Box::new(io::Cursor::new(answers.unwrap_or_default().to_owned())),
+            input: Box::new(io::Cursor::new(text)),
             out_colours: false,
             err_colours: false,
-            interactive: answers.is_some(),
+            interactive,
         };
         (terminal, out, err)
+    }
+
+    /// Where answers come from.
+    #[derive(Clone, Copy)]
+    pub(crate) enum Input {
+        Typed(&'static str),
+        Piped(&'static str),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::testing::Input;
     use super::*;
 
     #[test]
-    fn only_a_clear_yes_is_consent_and_nobody_there_is_told_apart() {
-        for (typed, consent) in
-            [("y\n", true), ("YES\n", true), ("\n", false), ("n\n", false), ("yup\n", false), ("", false)]
+    fn only_a_clear_yes_is_consent() {
+        for (answer, consent) in
+            [("y\n", true), ("YES\n", true), ("\n", false), ("n\n", false), ("yup\n", false)]
         {
-            let (mut terminal, out, err) = testing::terminal(Some(typed));
-            assert_eq!(terminal.confirm("Really?").unwrap(), Some(consent), "{typed:?}");
-            assert_eq!((out.text().as_str(), err.text().as_str()), ("", "Really? [y/N] "));
+            for input in [Input::Typed(answer), Input::Piped(answer)] {
+                let (mut terminal, out, err) = testing::terminal(input);
+                assert_eq!(terminal.confirm("Really?").unwrap(), Some(consent), "{answer:?}");
+                assert_eq!(out.text(), "");
+                assert!(err.text().starts_with("Really? [y/N] "), "{}", err.text());
+            }
         }
-        let (mut terminal, _, err) = testing::terminal(None);
+    }
+
+    #[test]
+    fn an_end_without_an_answer_is_a_no_only_where_a_person_is() {
+        let (mut terminal, ..) = testing::terminal(Input::Typed(""));
+        assert_eq!(terminal.confirm("Really?").unwrap(), Some(false));
+        let (mut terminal, ..) = testing::terminal(Input::Piped(""));
         assert_eq!(terminal.confirm("Really?").unwrap(), None);
-        assert_eq!(err.text(), "");
     }
 
     #[test]

@@ -221,12 +221,13 @@ fn what_destroys_asks_first_and_no_is_the_default() {
     let ws = site.workspace("project");
     let path = ws.to_str().unwrap();
     daemon.call(&ask::checkpoint_with(&ws, "kept", None, None, true));
-    for answer in ["", "\n", "n\n", "no\n", "what?\n"] {
+    // Without any answer it is not known what is wanted, and that is no success.
+    for (answer, code) in [("", 1), ("\n", 0), ("n\n", 0), ("no\n", 0), ("what?\n", 0)] {
         for words in
             [["delete", "-w", path, "-s", "kept"].as_slice(), &["recover", "-w", path], &["recover", "--all"]]
         {
             let ran = run_with_input(&mut site.ws_ckpt(words), answer);
-            assert_eq!(ran.code, 0, "{words:?}, {answer:?}: {ran:?}");
+            assert_eq!(ran.code, code, "{words:?}, {answer:?}: {ran:?}");
             assert_eq!(daemon.ids(&ws), ["kept"], "{words:?}, {answer:?}");
         }
     }

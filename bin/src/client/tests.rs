@@ -9,7 +9,7 @@ use clap::Parser;
 use cofferdam_protocol::ckpt::*;
 
 use super::*;
-use crate::terminal::testing::terminal;
+use crate::terminal::testing::{Input, terminal};
 
 #[derive(Parser)]
 struct Line {
@@ -51,20 +51,20 @@ impl Fake {
         Self { dir, asked, over, thread: Some(thread) }
     }
 
-    /// Runs a verb as a person would who types `answers`, if somebody is there.
-    fn run_with(&self, line: &[&str], answers: Option<&str>) -> Ran {
+    /// Runs a verb with this to read.
+    fn run_with(&self, line: &[&str], input: Input) -> Ran {
         let socket = self.dir.path().join("ckpt.sock");
         let first = ["client", "--socket", socket.to_str().unwrap()];
         let words = first.iter().chain(line);
         let line = Line::try_parse_from(words).unwrap_or_else(|error| panic!("{error}"));
-        let (terminal, out, err) = terminal(answers);
+        let (terminal, out, err) = terminal(input);
         let session = Session::new("ws-ckpt", &line.connection, Environment::default(), terminal);
         let code = run_in(session, &line.verb);
         Ran { code, out: out.text(), err: err.text() }
     }
 
     fn run(&self, line: &[&str]) -> Ran {
-        self.run_with(line, None)
+        self.run_with(line, Input::Piped(""))
     }
 
     /// The requests so far, without those by which a client finds its way and warns.
@@ -214,7 +214,7 @@ fn without_a_daemon_a_verb_fails_and_says_how_to_start_one() {
     let elsewhere = daemon.dir.path().join("none.sock");
     let line = Line::try_parse_from(["client", "list", "--socket", elsewhere.to_str().unwrap()]);
     let Line { connection, verb } = line.unwrap_or_else(|error| panic!("{error}"));
-    let (terminal, out, err) = terminal(None);
+    let (terminal, out, err) = terminal(Input::Piped(""));
     let session = Session::new("ws-ckpt", &connection, Environment::default(), terminal);
     assert_eq!(run_in(session, &verb), 1);
     assert_eq!(out.text(), "");
@@ -236,11 +236,11 @@ fn with_pinned() -> Fake {
 fn a_pinned_snapshot_is_deleted_after_a_yes_and_kept_after_anything_else() {
     let question = "Snapshot 'one' is pinned. Delete it anyway? [y/N] ";
     let line = &["delete", "-s", "one"];
-    assert_eq!(with_pinned().run_with(line, Some("y\n")), ran(0, "Deleted: one\n", question));
+    assert_eq!(with_pinned().run_with(line, Input::Typed("y\n")), ran(0, "Deleted: one\n", question));
     let declined = ran(0, "", &format!("{question}Kept.\n"));
-    assert_eq!(with_pinned().run_with(line, Some("\n")), declined);
-    let nobody =
-        ran(1, "", "Error [ConfirmationRequired]: Snapshot is pinned, use --force to confirm deletion\n");
+    assert_eq!(with_pinned().run_with(line, Input::Typed("\n")), declined);
+    let refusal = "Error [ConfirmationRequired]: Snapshot is pinned, use --force to confirm deletion\n";
+    let nobody = ran(1, "", &format!("{question}\n{refusal}"));
     assert_eq!(with_pinned().run(line), nobody);
 }
 
@@ -285,7 +285,7 @@ fn recover_asks_first_and_does_nothing_where_nobody_answers() {
         let daemon = with_workspaces();
         let nobody = daemon.run(line);
         assert!(nobody.code == 1 && nobody.err.contains("--force"), "{nobody:?}");
-        let declined = daemon.run_with(line, Some("no\n"));
+        let declined = daemon.run_with(line, Input::Typed("no\n"));
         assert!(declined.code == 0 && declined.err.ends_with("Nothing was done.\n"), "{declined:?}");
         let recovered = |request: &WsCkptRequest| matches!(request, WsCkptRequest::Recover { .. });
         assert!(!daemon.asked().iter().any(recovered));

@@ -10,6 +10,8 @@ use actix_web::{App, HttpServer};
 use cofferdam_actors::ckpt::Ckpt;
 use cofferdam_storage::peer::Peer;
 
+use crate::socket::trusted;
+
 /// Serves until its handle is told to stop.
 pub(crate) fn serve(listener: UnixListener, ckpt: Ckpt) -> std::io::Result<Server> {
     let server = HttpServer::new(move || App::new().service(cofferdam_web::scope(ckpt.clone())))
@@ -28,10 +30,12 @@ pub(crate) fn serve(listener: UnixListener, ckpt: Ckpt) -> std::io::Result<Serve
 fn introduce(connection: &dyn Any, data: &mut Extensions) {
     let stream = connection.downcast_ref::<UnixStream>();
     match stream.map(Peer::of_socket) {
-        Some(Ok(peer)) if peer.is_privileged() => {
-            data.insert(peer);
-        }
-        Some(Ok(peer)) => tracing::warn!(uid = peer.uid, "a stranger reached the control socket"),
+        Some(Ok(peer)) => match trusted(&peer) {
+            Some(peer) => {
+                data.insert(peer);
+            }
+            None => tracing::warn!(uid = peer.uid, "a stranger reached the control socket"),
+        },
         Some(Err(error)) => tracing::warn!(%error, "cannot tell who reached the control socket"),
         None => {}
     }

@@ -102,7 +102,7 @@ fn admit(
     limits: &Limits,
 ) -> Result<(Peer, Option<Seat>), String> {
     let peer = Peer::of_socket(stream).map_err(|error| format!("cannot tell who is asking: {error}"))?;
-    if peer.is_privileged() {
+    if let Some(peer) = trusted(&peer) {
         return Ok((peer, None));
     }
     if audience == Audience::Owner {
@@ -116,6 +116,12 @@ fn admit(
     }
     *count += 1;
     Ok((peer, Some(Seat { guests: guests.clone(), uid })))
+}
+
+/// In whose name a peer is served that may do whatever the daemon may: root with a user's daemon is that user, whose
+/// rights are all there are. `None` for a stranger.
+pub(crate) fn trusted(peer: &Peer) -> Option<Peer> {
+    peer.is_privileged().then(Peer::own)
 }
 
 /// Says why and closes; never waits, since whoever is turned away may not listen.

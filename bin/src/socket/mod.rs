@@ -6,7 +6,7 @@ mod bind;
 mod connection;
 mod translate;
 
-pub(crate) use accept::accept;
+pub(crate) use accept::{accept, trusted};
 pub(crate) use bind::{Audience, BindError, Place, SocketFile, bind};
 
 use std::time::Duration;

@@ -58,7 +58,7 @@ fn as_text(changes: &[DiffEntry], terminal: &Terminal) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::terminal::testing::terminal;
+    use crate::terminal::testing::{Input, terminal};
 
     #[test]
     fn each_change_is_a_mark_a_path_and_a_detail() {
@@ -73,7 +73,7 @@ mod tests {
             change("old", DiffKind::Deleted, Some("directory")),
             change("bar", DiffKind::Renamed, Some("foo → bar")),
         ];
-        let (terminal, ..) = terminal(None);
+        let (terminal, ..) = terminal(Input::Piped(""));
         assert_eq!(
             as_text(&changes, &terminal),
             "+  src/new.rs\nM  src/lib.rs\n-  old (directory)\nR  bar (foo → bar)\n\n4 change(s)"
