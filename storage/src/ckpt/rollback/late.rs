@@ -1,6 +1,6 @@
 //! Writes that came after the safety snapshot was captured, found in what the switch displaced.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{Mode, OFlags};
@@ -13,7 +13,7 @@ use super::switch::Rule;
 use crate::ckpt::error::{Context, Error, Result};
 use crate::ckpt::format::{Entry, EntryKind, ObjectId, ObjectSource, Timestamp, Tree};
 use crate::ckpt::model::{FileKind, Warning, WarningKind};
-use crate::fs::Stat;
+use crate::fs::{FileIdentity, Stat};
 use crate::path::{Name, RelPath};
 use crate::sys::{Writers, writers};
 
@@ -24,6 +24,9 @@ pub(super) struct Inspector<'a> {
     pub(super) staging: &'a [RelPath],
     /// When the capture of the safety snapshot began.
     pub(super) captured_from: Timestamp,
+    /// Files that stay in the tree and whose metadata we change: under whatever other name they are displaced, nothing
+    /// of them is lost, and their times say nothing.
+    pub(super) staying: HashSet<&'a FileIdentity>,
     pub(super) late: &'a mut dyn LateWrites,
     /// What was kept, and whether anything was.
     pub(super) warnings: Vec<Warning>,
@@ -145,7 +148,8 @@ impl Inspector<'_> {
         let Some(at) = self.staging.get(staging) else { return Ok(None) };
         let Some(area) = self.places.dir(at).context(what)? else { return Ok(None) };
         let found = self.places.see(&*area, slot).context(what)?;
-        let found = found.filter(|found| !new.is_some_and(|new| found.is(new)));
+        let found = found
+            .filter(|found| !new.is_some_and(|new| found.is(new)) && !self.staying.contains(&found.identity));
         Ok(found.map(|found| (area, at.join(slot), found)))
     }
 

@@ -189,10 +189,12 @@ impl Attempt<'_, '_> {
     fn finish(&mut self, outcome: Outcome) -> Result<()> {
         let job = &mut self.job;
         let step = |name: &str| job.disk.step(name).context(|| "roll back".to_owned());
-        if outcome == Outcome::Finished {
-            step("rollback.done-journaled")?;
-        }
+        let reached = match outcome {
+            Outcome::Finished => step("rollback.done-journaled"),
+            Outcome::TakenBack => Ok(()),
+        };
         job.late.settle(outcome)?;
+        reached?;
         self.operation.clean_up(self.switch.as_ref(), outcome)?;
         if outcome == Outcome::Finished {
             step("rollback.cleaned")?;

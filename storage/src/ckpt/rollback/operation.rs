@@ -76,7 +76,7 @@ impl<'a> Operation<'a> {
         let rights = self.enter()?;
         self.places.forget();
         let switcher = self.switcher();
-        let mut inspector = self.inspector(late);
+        let mut inspector = self.inspector(switch, late);
         // After a crash nobody knows what the things displaced before it were like.
         let mut suspects = vec![self.rule == Rule::Leave; switch.steps.len()];
         for (step, suspect) in switch.steps.iter().zip(&mut suspects) {
@@ -126,7 +126,7 @@ impl<'a> Operation<'a> {
             self.widen_one(path)?;
         }
         let switcher = self.switcher();
-        let mut inspector = self.inspector(late);
+        let mut inspector = self.inspector(switch, late);
         for step in switch.steps.iter().rev() {
             let what = || format!("take back {}", step.path);
             if switcher.backward(step).context(what)? == Found::Newer {
@@ -195,12 +195,14 @@ impl<'a> Operation<'a> {
         Switcher { places: &self.places, staging: &self.begin.staging, rule: self.rule }
     }
 
-    fn inspector<'b>(&'b self, late: &'b mut dyn LateWrites) -> Inspector<'b> {
+    fn inspector<'b>(&'b self, switch: &'b Switch, late: &'b mut dyn LateWrites) -> Inspector<'b> {
+        let staying = switch.metas.iter().filter(|step| step.seen.kind != FileKind::Directory);
         Inspector {
             places: &self.places,
             source: self.source,
             staging: &self.begin.staging,
             captured_from: self.begin.captured_from,
+            staying: staying.map(|step| &step.seen.identity).collect(),
             late,
             warnings: Vec::new(),
         }

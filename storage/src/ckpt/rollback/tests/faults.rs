@@ -1,0 +1,191 @@
+//! Whatever operation fails, and wherever the process dies: exactly the old tree or exactly the new one.
+
+use std::io;
+use std::sync::Arc;
+
+use cofferdam_tests::files;
+
+use super::*;
+use crate::disk::{FaultHook, Op};
+
+/// Fails operations by their number.
+#[derive(Debug)]
+pub(super) struct Faults {
+    fails: fn(u64, u64, Op) -> Option<rustix::io::Errno>,
+    nth: u64,
+    seen: AtomicU64,
+}
+
+impl Faults {
+    pub(super) fn never() -> Self {
+        Self { fails: |_, _, _| None, nth: 0, seen: AtomicU64::new(0) }
+    }
+
+    /// The nth operation fails, all others succeed.
+    fn once(nth: u64) -> Self {
+        let fails = |nth, seen, _| (seen == nth).then_some(rustix::io::Errno::NOSPC);
+        Self { fails, nth, seen: AtomicU64::new(0) }
+    }
+
+    /// From the nth operation on everything fails, as for a process that was killed there.
+    fn dying(nth: u64) -> Self {
+        let fails = |nth, seen, _| (seen >= nth).then_some(rustix::io::Errno::IO);
+        Self { fails, nth, seen: AtomicU64::new(0) }
+    }
+
+    pub(super) fn seen(&self) -> u64 {
+        self.seen.load(Ordering::Relaxed)
+    }
+
+    /// Whether the nth operation was reached.
+    fn happened(&self) -> bool {
+        self.seen() > self.nth
+    }
+}
+
+impl FaultHook for Faults {
+    fn before(&self, op: Op) -> io::Result<()> {
+        let seen = self.seen.fetch_add(1, Ordering::Relaxed);
+        (self.fails)(self.nth, seen, op).map_or(Ok(()), |errno| Err(errno.into()))
+    }
+
+    fn step(&self, _: &str) -> io::Result<()> {
+        self.before(Op::Commit)
+    }
+}
+
+/// A live tree that differs from the target in every way.
+struct Scene {
+    lab: Lab,
+    target: Manifest,
+    old: Tree,
+    new: Tree,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let lab = Lab::new();
+        files::write(lab.at("same"), "same");
+        files::write(lab.at("content"), "target");
+        files::write(lab.at("metadata"), "same");
+        files::write(lab.at("restored"), "x");
+        files::write(lab.at("came/back/file"), "x");
+        files::write(lab.at("turned/file"), "x");
+        files::write(lab.at("a"), "linked");
+        files::hard_link(lab.at("a"), lab.at("b"));
+        files::symlink("one", lab.at("link"));
+        files::write(lab.at("locked/file"), "x");
+        files::chmod(lab.at("came/back"), 0o555);
+        files::chmod(lab.at("locked"), 0o555);
+        basics::rest(&lab.ws(), 1_500_000_000);
+        let (new, target) = (lab.tree(), lab.capture());
+        files::write(lab.at("content"), "live");
+        files::chmod(lab.at("metadata"), 0o600);
+        files::remove(lab.at("restored"));
+        files::remove(lab.at("came"));
+        files::remove(lab.at("turned"));
+        files::write(lab.at("turned"), "now a file");
+        files::remove(lab.at("b"));
+        files::write(lab.at("b"), "no link");
+        files::remove(lab.at("link"));
+        files::symlink("two", lab.at("link"));
+        files::chmod(lab.at("locked"), 0o755);
+        files::write(lab.at("locked/file"), "y");
+        files::write(lab.at("locked/more"), "y");
+        files::chmod(lab.at("locked"), 0o555);
+        files::write(lab.at("new/dir/file"), "new");
+        files::chmod(lab.at("new/dir"), 0o555);
+        files::chmod(lab.at("new"), 0o555);
+        files::write(lab.at("extra"), "new");
+        basics::rest(&lab.ws(), 1_600_000_000);
+        let old = lab.tree();
+        Self { lab, target, old, new }
+    }
+
+    fn roll_back(&self, faults: &Arc<Faults>) -> (Result<RolledBack>, Option<Outcome>) {
+        let (result, late) = self.lab.attempt(&Disk::with_faults(faults.clone()), &self.target);
+        assert_eq!(late.kept, [""; 0], "nothing was written late");
+        (result, late.settled)
+    }
+
+    /// Recovers, and says whether the tree is the new one.
+    #[track_caller]
+    fn is_new_after_recovery(&self, what: &str) -> bool {
+        for recovered in self.lab.recover(&Disk::default()) {
+            assert!(recovered.outcome.is_ok(), "{what}: {recovered:?}");
+            assert_eq!(recovered.warnings, [], "{what}");
+        }
+        self.lab.assert_nothing_left();
+        let now = self.lab.tree();
+        let new = self.new.differences(&now);
+        if new.is_empty() {
+            return true;
+        }
+        let old = self.old.differences(&now);
+        assert!(old.is_empty(), "{what}: neither the old tree\n{old:#?}\nnor the new one\n{new:#?}");
+        false
+    }
+}
+
+#[test]
+fn whichever_operation_fails_the_tree_is_the_old_one_or_the_rollback_is_done() {
+    for nth in 0.. {
+        let scene = Scene::new();
+        let faults = Arc::new(Faults::once(nth));
+        let (result, settled) = scene.roll_back(&faults);
+        let what = format!("operation {nth}: {result:?}");
+        match &result {
+            // What is left of it then is its staging directory, perhaps, and that has touched the root's time.
+            Ok(_) => assert_eq!(settled, Some(Outcome::Finished), "{what}"),
+            Err(_) => {
+                scene.old.assert_same(&scene.lab.tree(), &what);
+                scene.lab.assert_nothing_left();
+                assert_ne!(settled, Some(Outcome::Finished), "{what}");
+            }
+        }
+        assert_eq!(scene.is_new_after_recovery(&what), result.is_ok(), "{what}");
+        if !faults.happened() {
+            assert!(nth > 50, "{nth} operations cannot be all");
+            return;
+        }
+    }
+}
+
+#[test]
+fn wherever_the_process_dies_recovery_leaves_the_old_tree_or_the_new_one() {
+    let mut outcomes = [0, 0];
+    for nth in 0.. {
+        let scene = Scene::new();
+        let faults = Arc::new(Faults::dying(nth));
+        let (result, _) = scene.roll_back(&faults);
+        let is_new = scene.is_new_after_recovery(&format!("dead at operation {nth}: {result:?}"));
+        outcomes[usize::from(is_new)] += 1;
+        if !faults.happened() {
+            break;
+        }
+    }
+    assert!(outcomes.iter().all(|count| *count > 20), "old and new: {outcomes:?}");
+}
+
+#[test]
+fn recovery_that_dies_anywhere_is_finished_by_the_next_one() {
+    // In the middle of the switch, after it, and while it is being taken back.
+    let total = {
+        let scene = Scene::new();
+        let faults = Arc::new(Faults::never());
+        scene.roll_back(&faults).0.unwrap();
+        faults.seen()
+    };
+    for dead_at in [total / 4, total / 2, total * 3 / 4, total - 5] {
+        for nth in 0.. {
+            let scene = Scene::new();
+            let (result, _) = scene.roll_back(&Arc::new(Faults::dying(dead_at)));
+            let faults = Arc::new(Faults::dying(nth));
+            scene.lab.recover(&Disk::with_faults(faults.clone()));
+            scene.is_new_after_recovery(&format!("dead at {dead_at}, then at {nth}: {result:?}"));
+            if !faults.happened() {
+                break;
+            }
+        }
+    }
+}
