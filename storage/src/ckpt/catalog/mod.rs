@@ -114,21 +114,23 @@ impl Catalog {
 
     /// Runs one transaction after which fewer objects may be needed than before.
     fn write_roots<T>(&self, work: impl FnOnce(&mut SqliteConnection) -> Attempt<T>) -> Result<T> {
-        self.publishing(&BTreeSet::new(), work)
+        self.publishing(|database, _| work(database))
     }
 
-    /// Runs one transaction after which other objects are needed, in packs that were there before among others.
+    /// Runs one transaction after which other objects are needed than before. It says which packs of earlier ones
+    /// it relies on.
     fn publishing<T>(
         &self,
-        reused: &BTreeSet<PackId>,
-        work: impl FnOnce(&mut SqliteConnection) -> Attempt<T>,
+        work: impl FnOnce(&mut SqliteConnection, &mut BTreeSet<PackId>) -> Attempt<T>,
     ) -> Result<T> {
         let mut open = self.open_connection();
-        // Before it is known whether the commit succeeds: an error may come after it took effect.
         open.generation += 1;
         let generation = open.generation;
-        open.reused.extend(reused.iter().map(|pack| (*pack, generation)));
-        self.commit(&mut open, work)
+        let mut relied_on = BTreeSet::new();
+        let result = self.commit(&mut open, |database| work(database, &mut relied_on));
+        // After an error too: it may come after the commit took effect.
+        open.reused.extend(relied_on.into_iter().map(|pack| (pack, generation)));
+        result
     }
 
     /// Runs one transaction unless something published after `generation` relies on one of these packs.

@@ -1,5 +1,7 @@
 //! Pack files and the objects in them.
 
+use std::collections::{BTreeSet, HashSet};
+
 use diesel::prelude::*;
 
 use super::schema::{objects, packs, snapshots, workspaces};
@@ -136,7 +138,8 @@ impl Catalog {
         ids: &dyn IdGen,
     ) -> Result<Named> {
         let spare = written.pack.is_some().then(|| fresh_id(ids)).transpose()?;
-        let named = self.publishing(&written.reused, |database| {
+        let named = self.publishing(|database, relied_on| {
+            relied_on.extend(&written.reused);
             for pack in &written.reused {
                 let live = packs::table.filter(packs::id.eq(&pack.0[..]).and(packs::state.eq(LIVE)));
                 if !diesel::select(diesel::dsl::exists(live)).get_result::<bool>(database)? {
@@ -144,7 +147,7 @@ impl Catalog {
                 }
             }
             if let Some(pack) = &written.pack {
-                insert_pack(database, pack)?;
+                relied_on.extend(insert_pack(database, pack)?);
             }
             if let Some(id) = &spare {
                 insert_pending(database, id)?;
@@ -242,13 +245,14 @@ impl Catalog {
     ) -> Result<bool> {
         let ids: Vec<PackId> = condemned.iter().map(|pack| pack.id).collect();
         let done = self.write_unless_reused(generation, &ids, |database| {
-            if let Some(pack) = moved {
-                insert_pack(database, pack)?;
-            }
             for pack in condemned {
                 diesel::update(packs::table.find(pack.key))
                     .set(packs::state.eq(CONDEMNED))
                     .execute(database)?;
+            }
+            // Now that they are, its objects are not taken for being elsewhere.
+            if let Some(pack) = moved {
+                insert_pack(database, pack)?;
             }
             Ok(())
         })?;
@@ -294,23 +298,33 @@ impl ObjectIndex for Catalog {
     }
 }
 
-/// A pack that was pending becomes live, and its objects are found in it from now on, wherever they were before.
-fn insert_pack(database: &mut SqliteConnection, pack: &NewPack) -> Attempt<()> {
+/// A pack that was pending becomes live, and its objects are found in it from now on, but for those that a live pack
+/// has already. Returns these packs: who publishes relies on them.
+///
+/// So the row of an object in a live pack never changes, and whoever found it there need only make sure, as they
+/// publish, that the pack still is live.
+fn insert_pack(database: &mut SqliteConnection, pack: &NewPack) -> Attempt<BTreeSet<PackId>> {
     let pending = packs::table.filter(packs::id.eq(&pack.id.0[..]).and(packs::state.eq(PENDING)));
     let key: i64 = pending.select(packs::key).first(database)?;
-    diesel::update(packs::table.find(key))
-        .set((
-            packs::state.eq(LIVE),
-            packs::bytes.eq(signed(pack.bytes)),
-            packs::objects.eq(signed(pack.objects.len() as u64)),
-        ))
-        .execute(database)?;
+    let mut elsewhere = BTreeSet::new();
     // Sorted, so that the tree of the table is filled from left to right.
     let mut sorted: Vec<_> = pack.objects.iter().collect();
     sorted.sort_unstable_by_key(|object| object.id);
     for batch in sorted.chunks(BATCH) {
+        let known: Vec<(Vec<u8>, Vec<u8>)> = objects::table
+            .inner_join(packs::table)
+            .filter(objects::id.eq_any(batch.iter().map(|object| &object.id.0[..])))
+            .filter(packs::state.eq(LIVE))
+            .select((objects::id, packs::id))
+            .load(database)?;
+        let mut known_ids = HashSet::new();
+        for (id, pack) in &known {
+            known_ids.insert(object_id(id)?);
+            elsewhere.insert(pack_id(pack)?);
+        }
         let rows: Vec<_> = batch
             .iter()
+            .filter(|object| !known_ids.contains(&object.id))
             .map(|object| {
                 (
                     objects::id.eq(&object.id.0[..]),
@@ -323,7 +337,14 @@ fn insert_pack(database: &mut SqliteConnection, pack: &NewPack) -> Attempt<()> {
             .collect();
         diesel::replace_into(objects::table).values(rows).execute(database)?;
     }
-    Ok(())
+    diesel::update(packs::table.find(key))
+        .set((
+            packs::state.eq(LIVE),
+            packs::bytes.eq(signed(pack.bytes)),
+            packs::objects.eq(signed(pack.objects.len() as u64)),
+        ))
+        .execute(database)?;
+    Ok(elsewhere)
 }
 
 fn insert_pending(database: &mut SqliteConnection, id: &PackId) -> Attempt<()> {

@@ -204,8 +204,10 @@ impl<'a> Check<'a> {
         match looked {
             Ok(()) => Ok(Looked { id, needs, damage: None }),
             Err(Error::Corrupt(damage)) => Ok(Looked { id, needs, damage: Some(damage.into()) }),
-            // The disk cannot read it: that is damage too.
-            Err(error @ Error::Io { .. }) => Ok(Looked { id, needs, damage: Some(error.to_string().into()) }),
+            // What cannot be read is lost too.
+            Err(error @ (Error::Io { .. } | Error::NewerFormat { .. })) => {
+                Ok(Looked { id, needs, damage: Some(error.to_string().into()) })
+            }
             Err(error) => Err(error),
         }
     }

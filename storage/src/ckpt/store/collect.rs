@@ -62,9 +62,10 @@ impl Store {
             progress.plan = Some(plan);
         }
         self.rewrite_sparse(&mut progress, &mut left)?;
-        let removed = self.remove_condemned(&progress, &mut left)?;
-        // Without progress, calling again at once would be no better.
-        Ok(progress.plan.is_some() || (removed && !self.catalog.packs(PackState::Condemned)?.is_empty()))
+        self.remove_condemned(&progress, &mut left)?;
+        let more = progress.plan.is_some() || !self.catalog.packs(PackState::Condemned)?.is_empty();
+        // Where nothing could be done, calling again at once would be no better.
+        Ok(more && left < budget)
     }
 
     /// Finds what is needed, and condemns the packs in which nothing is.
@@ -167,14 +168,14 @@ impl Store {
         Ok(condemned)
     }
 
-    /// Removes the files of condemned packs, unless somebody may still read them. True if any went.
-    fn remove_condemned(&self, progress: &Progress, left: &mut u64) -> Result<bool> {
+    /// Removes the files of condemned packs, unless somebody may still read them.
+    fn remove_condemned(&self, progress: &Progress, left: &mut u64) -> Result<()> {
         let condemned = self.catalog.packs(PackState::Condemned)?;
         let in_use = progress.condemned_in.is_some_and(|epoch| !self.readers.are_past(epoch));
         if condemned.is_empty() || in_use {
-            return Ok(false);
+            return Ok(());
         }
-        let Some(_no_checks) = self.places.exclude_checks()? else { return Ok(false) };
+        let Some(_no_checks) = self.places.exclude_checks()? else { return Ok(()) };
         let mut gone = Vec::new();
         for pack in condemned {
             if *left == 0 {
@@ -186,13 +187,12 @@ impl Store {
             gone.push(pack);
         }
         if gone.is_empty() {
-            return Ok(false);
+            return Ok(());
         }
         // Before the catalog forgets them: a file that came back would belong to nobody.
         self.disk.fsync(self.places.packs()?).context(|| "removing packs".to_owned())?;
         self.step("collect.removed")?;
-        self.catalog.forget_packs(&gone)?;
-        Ok(true)
+        self.catalog.forget_packs(&gone)
     }
 }
 

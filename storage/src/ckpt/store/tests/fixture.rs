@@ -1,5 +1,7 @@
 //! A store and a workspace beside it, each test's own.
 
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -85,6 +87,86 @@ impl Place {
             std::fs::write(path, content).unwrap();
         }
     }
+}
+
+#[allow(clippy::disallowed_methods, reason = "what a user does to the tree")]
+impl Place {
+    pub(super) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.ws().join(name)).unwrap()
+    }
+
+    pub(super) fn remove(&self, name: &str) {
+        std::fs::remove_file(self.ws().join(name)).unwrap();
+    }
+
+    pub(super) fn move_to(&self, from: &str, to: &str) {
+        let to = self.ws().join(to);
+        std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+        std::fs::rename(self.ws().join(from), to).unwrap();
+    }
+
+    /// Every name in the workspace with what a rollback has to give back of it.
+    pub(super) fn tree(&self) -> BTreeMap<PathBuf, String> {
+        let mut tree = BTreeMap::new();
+        let mut dirs = vec![self.ws()];
+        while let Some(dir) = dirs.pop() {
+            for entry in std::fs::read_dir(dir).unwrap() {
+                let path = entry.unwrap().path();
+                let meta = path.symlink_metadata().unwrap();
+                let mut text = format!("{:o} {}.{:09}", meta.mode(), meta.mtime(), meta.mtime_nsec());
+                if meta.is_dir() {
+                    dirs.push(path.clone());
+                } else if meta.is_file() {
+                    text.push_str(&std::fs::read_to_string(&path).unwrap());
+                }
+                tree.insert(path, text);
+            }
+        }
+        tree
+    }
+
+    pub(super) fn pack_files(&self) -> Vec<PathBuf> {
+        let packs = std::fs::read_dir(self.path("state/ckpt/packs")).unwrap();
+        packs.map(|entry| entry.unwrap().path()).collect()
+    }
+
+    /// How many packs there are.
+    pub(super) fn packs(&self) -> usize {
+        self.pack_files().len()
+    }
+
+    pub(super) fn destroy_packs(&self) {
+        for pack in self.pack_files() {
+            std::fs::remove_file(pack).unwrap();
+        }
+    }
+
+    /// Bytes of all files of the store.
+    pub(super) fn disk_usage(&self) -> u64 {
+        let mut bytes = 0;
+        let mut dirs = vec![self.path("state")];
+        while let Some(dir) = dirs.pop() {
+            for entry in std::fs::read_dir(dir).unwrap() {
+                let entry = entry.unwrap();
+                match entry.file_type().unwrap().is_dir() {
+                    true => dirs.push(entry.path()),
+                    false => bytes += entry.metadata().unwrap().len(),
+                }
+            }
+        }
+        bytes
+    }
+}
+
+/// Text that cannot be compressed much, the same for the same seed.
+pub(super) fn noise(seed: u64, len: usize) -> String {
+    let mut bytes = vec![0; len / 2];
+    blake3::Hasher::new().update(&seed.to_le_bytes()).finalize_xof().fill(&mut bytes);
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+pub(super) fn collect_all(store: &Store) {
+    while store.collect(u64::MAX).unwrap() {}
 }
 
 pub(super) fn init(store: &Store, path: impl AsRef<Path>) -> Result<WorkspaceId> {

@@ -1,6 +1,11 @@
 //! What the store promises, tried out on small trees.
 
+mod check;
 mod checkpoint;
+mod diff;
+mod faults;
 mod fixture;
 mod init;
 mod open;
+mod removal;
+mod rollback;

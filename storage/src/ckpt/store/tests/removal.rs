@@ -1,0 +1,196 @@
+//! Removing snapshots, and reclaiming what they held.
+
+use std::time::Duration;
+
+use super::fixture::*;
+use crate::ckpt::Backend;
+use crate::ckpt::error::Error;
+use crate::ckpt::model::*;
+use crate::peer::Peer;
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+#[test]
+fn removal_is_all_or_none() {
+    let place = Place::with_files();
+    let store = place.open();
+    let ws = init(&store, place.ws()).unwrap();
+    checkpoint(&store, &ws, "one");
+    match store.delete(&ws, &[id("one"), id("none")], Removal::Unlink) {
+        Err(Error::SnapshotNotFound(name)) => assert_eq!(name, id("none")),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(shown(&store).len(), 1);
+    store.delete(&ws, &[id("one")], Removal::Unlink).unwrap();
+    assert!(shown(&store).is_empty());
+}
+
+#[test]
+fn what_nothing_needs_is_reclaimed_and_the_rest_stays() {
+    let place = Place::with_files();
+    let store = place.open();
+    let ws = init(&store, place.ws()).unwrap();
+    checkpoint(&store, &ws, "one");
+    place.write(&[("big", &noise(1, 400_000))]);
+    checkpoint(&store, &ws, "two");
+    place.write(&[("big", &noise(2, 400_000))]);
+    checkpoint(&store, &ws, "three");
+    let before = store.size().unwrap().pack_bytes;
+    store.delete(&ws, &[id("two")], Removal::Unlink).unwrap();
+    collect_all(&store);
+    let after = store.size().unwrap().pack_bytes;
+    assert!(after < before - 150_000, "{before} to {after}");
+    assert_sound(&store, 2);
+    place.write(&[("big", "small")]);
+    store.rollback(&Peer::own(), &ws, &id("three")).unwrap();
+    assert_eq!(place.read("big"), noise(2, 400_000));
+}
+
+#[test]
+fn a_pack_that_is_mostly_garbage_is_rewritten() {
+    let place = Place::with_files();
+    let store = place.open();
+    let ws = init(&store, place.ws()).unwrap();
+    place.write(&[("keep", &noise(1, 50_000)), ("drop", &noise(2, 400_000))]);
+    checkpoint(&store, &ws, "one");
+    place.remove("drop");
+    checkpoint(&store, &ws, "two");
+    store.delete(&ws, &[id("one")], Removal::Unlink).unwrap();
+    let before = store.size().unwrap().pack_bytes;
+    collect_all(&store);
+    let after = store.size().unwrap().pack_bytes;
+    assert!(after < before / 3, "{before} to {after}");
+    assert_sound(&store, 1);
+    place.remove("keep");
+    store.rollback(&Peer::own(), &ws, &id("two")).unwrap();
+    assert_eq!(place.read("keep"), noise(1, 50_000));
+}
+
+#[test]
+fn the_trash_is_kept_for_seven_days() {
+    let place = Place::with_files();
+    let store = place.open();
+    let ws = init(&store, place.ws()).unwrap();
+    place.write(&[("big", &noise(1, 400_000))]);
+    checkpoint(&store, &ws, "one");
+    place.remove("big");
+    checkpoint(&store, &ws, "two");
+    let before = store.size().unwrap().pack_bytes;
+    store.delete(&ws, &[id("one")], Removal::Trash).unwrap();
+    place.clock.advance(7 * DAY);
+    collect_all(&store);
+    assert_eq!(store.size().unwrap().pack_bytes, before);
+    place.clock.advance(Duration::from_secs(1));
+    collect_all(&store);
+    assert!(store.size().unwrap().pack_bytes < before / 2);
+    assert_sound(&store, 1);
+}
+
+#[test]
+fn of_a_forgotten_workspace_nothing_is_left_after_the_trash_is_emptied() {
+    let place = Place::with_files();
+    let store = place.open();
+    let ws = init(&store, place.ws()).unwrap();
+    checkpoint(&store, &ws, "one");
+    let tree = place.tree();
+    store.recover(&Peer::own(), &ws).unwrap();
+    assert_eq!(place.tree(), tree);
+    collect_all(&store);
+    assert_ne!(store.size().unwrap().objects, 0);
+    place.clock.advance(8 * DAY);
+    collect_all(&store);
+    assert_eq!(
+        store.size().unwrap(),
+        StoreSize { index_bytes: store.catalog.bytes(), ..StoreSize::default() }
+    );
+    assert_eq!(place.packs(), 0);
+    let again = store.init(&Peer::own(), &place.ws()).unwrap();
+    assert!(again.snapshots.is_empty());
+}
+
+#[test]
+fn collection_stops_at_its_budget_and_goes_on_the_next_time() {
+    let place = Place::with_files();
+    let store = place.open();
+    let ws = init(&store, place.ws()).unwrap();
+    for n in 0..6 {
+        place.write(&[("keep", &noise(n, 20_000)), ("drop", &noise(n + 100, 100_000))]);
+        checkpoint(&store, &ws, &format!("with{n}"));
+        place.remove("drop");
+        checkpoint(&store, &ws, &format!("without{n}"));
+        store.delete(&ws, &[id(&format!("with{n}"))], Removal::Unlink).unwrap();
+    }
+    let mut calls = 1;
+    while store.collect(1).unwrap() {
+        calls += 1;
+    }
+    assert!(calls >= 6, "{calls}");
+    assert_sound(&store, 6);
+    assert!(store.size().unwrap().pack_bytes < 6 * 40_000);
+}
+
+#[test]
+fn nothing_is_reclaimed_twice_and_an_idle_store_is_left_alone() {
+    let place = Place::with_files();
+    let store = place.open();
+    let ws = init(&store, place.ws()).unwrap();
+    checkpoint(&store, &ws, "one");
+    collect_all(&store);
+    let before = place.disk_usage();
+    for _ in 0..3 {
+        assert!(!store.collect(u64::MAX).unwrap());
+    }
+    assert_eq!(place.disk_usage(), before);
+}
+
+#[test]
+fn what_somebody_reads_stays_until_they_are_done() {
+    let place = Place::with_files();
+    let store = place.open();
+    let ws = init(&store, place.ws()).unwrap();
+    place.write(&[("big", &noise(1, 400_000))]);
+    checkpoint(&store, &ws, "one");
+    place.remove("big");
+    checkpoint(&store, &ws, "two");
+    let reading = store.readers.begin();
+    store.delete(&ws, &[id("one")], Removal::Unlink).unwrap();
+    let files = place.pack_files();
+    collect_all(&store);
+    assert!(files.iter().all(|file| file.exists()));
+    drop(reading);
+    collect_all(&store);
+    assert!(!files.iter().all(|file| file.exists()));
+    assert_sound(&store, 1);
+}
+
+#[test]
+fn checkpoints_and_collection_at_once_lose_nothing() {
+    let place = Place::with_files();
+    let store = place.open();
+    std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..3)
+            .map(|w| {
+                let (store, place) = (&store, &place);
+                scope.spawn(move || {
+                    let dir = place.path(&format!("w{w}"));
+                    std::fs::create_dir(&dir).unwrap();
+                    let ws = init(store, &dir).unwrap();
+                    for n in 0..12u64 {
+                        // Content that comes and goes, in all workspaces.
+                        std::fs::write(dir.join("f"), noise(n % 3, 3000)).unwrap();
+                        std::fs::write(dir.join("g"), noise(n, 3000)).unwrap();
+                        checkpoint(store, &ws, &format!("s{n}"));
+                        if n > 1 {
+                            store.delete(&ws, &[id(&format!("s{}", n - 2))], Removal::Unlink).unwrap();
+                        }
+                    }
+                })
+            })
+            .collect();
+        while writers.iter().any(|writer| !writer.is_finished()) {
+            store.collect(u64::MAX).unwrap();
+        }
+    });
+    collect_all(&store);
+    assert_sound(&store, 6);
+}
