@@ -135,7 +135,7 @@ fn a_name_that_is_not_text_is_shown_escaped_and_a_line_stays_a_line() {
     files::write(ws.join("日本"), "text");
     files::write(ws.join("with a blank"), "blank");
     let paths: Vec<_> = daemon.diff(&ws, "before", "@live").into_iter().map(|change| change.path).collect();
-    assert_eq!(paths, [r"new\nline", "with a blank", "日本", r"\xff\xfe"]);
+    assert_eq!(paths, [r"new\x0aline", "with a blank", "日本", r"\xff\xfe"]);
 }
 
 #[test]

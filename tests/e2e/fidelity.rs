@@ -30,7 +30,6 @@ fn roots_project_comes_back_with_owners_set_id_bits_devices_and_attributes() {
     give(ws.join("link"), NOBODY);
     let attributes: Vec<_> = [
         ("plain", "user.mine", b"value\0with a NUL".to_vec()),
-        ("plain", "trusted.of-root", b"t".to_vec()),
         ("plain", "user.large", project::noise(2000)),
         ("shared", "user.on-a-directory", b"d".to_vec()),
         // An access list: owner rwx, user 65534 r-x, group r--, mask r-x, others none.

@@ -197,6 +197,6 @@ fn a_users_daemon_serves_that_user() {
     let theirs = site.path("theirs");
     files::write(theirs.join("file"), "x");
     give_all(&theirs, SOMEBODY);
-    let (code, message) = daemon.refused(&ask::init(&theirs));
+    let (code, message) = error_of(call_as(NOBODY, &daemon, &ask::init(&theirs)));
     assert_eq!(code, Code::InvalidPath, "{message}");
 }

@@ -58,10 +58,8 @@ impl Site {
     }
 
     /// Puts the state directory somewhere else.
-    #[must_use]
-    pub fn with_state(mut self, state: PathBuf) -> Self {
+    pub fn set_state(&mut self, state: PathBuf) {
         self.state = state;
-        self
     }
 
     /// A path in this place.

@@ -1,6 +1,6 @@
 //! What a directory tree holds, down to the nanosecond, and how two readings of it differ.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
 use std::fs::File;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -146,8 +146,11 @@ impl Node {
         if self.target != other.target {
             say("link target", &self.target.as_deref().map(show), &other.target.as_deref().map(show));
         }
-        if self.xattrs != other.xattrs {
-            say("xattrs", &self.xattrs, &other.xattrs);
+        for name in self.xattrs.keys().chain(other.xattrs.keys()).collect::<BTreeSet<_>>() {
+            let (was, is) = (self.xattrs.get(name), other.xattrs.get(name));
+            if was != is {
+                say(&format!("xattr {}", show(name)), &was, &is);
+            }
         }
         if self.linked_to != other.linked_to {
             say("hard link", &self.linked_to.as_deref().map(show), &other.linked_to.as_deref().map(show));
