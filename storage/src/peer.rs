@@ -114,8 +114,10 @@ impl Rights {
 
     /// Takes them and proves that they took: setfsuid and setfsgid report no errors.
     fn assume(&self) -> io::Result<()> {
-        // Groups change first and come back last, so at no moment does root's power meet a peer's groups unverified.
-        if let Some(groups) = &self.groups {
+        // Who may not set groups can still be given back those it has.
+        if let Some(groups) = &self.groups
+            && sorted(thread_groups()?) != *groups
+        {
             let gids: Vec<rustix::process::Gid> =
                 groups.iter().map(|gid| rustix::process::Gid::from_raw(*gid)).collect();
             rustix::thread::set_thread_groups(&gids)?;

@@ -139,3 +139,33 @@ pub(crate) mod testing {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+
+    #[test]
+    fn a_writer_is_noticed_while_it_has_the_file_open_or_mapped() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        std::io::Write::write_all(&mut file, &[0; 4096]).unwrap();
+        let reader = File::open(file.path()).unwrap();
+        assert_eq!(writers(&reader), Writers::Some);
+        let mapping = testing::SharedMapping::new(&file);
+        let path = file.into_temp_path();
+        assert_eq!(writers(&reader), Writers::Some);
+        drop(mapping);
+        assert_eq!(writers(&reader), Writers::None);
+        assert_eq!(writers(&reader), Writers::None, "the lease was given back");
+        File::options().write(true).open(&path).unwrap();
+    }
+
+    #[test]
+    fn of_somebody_elses_file_the_writers_are_not_known() {
+        if rustix::process::geteuid().is_root() {
+            eprintln!("skipped: root knows");
+            return;
+        }
+        assert_eq!(writers(File::open("/etc/passwd").unwrap()), Writers::Unknown);
+    }
+}

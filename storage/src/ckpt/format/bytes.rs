@@ -146,6 +146,11 @@ impl<'a> Decoder<'a> {
         raw.try_into().map(ObjectId).map_err(|_| self.malformed())
     }
 
+    /// What has not been read.
+    pub fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
     /// Whether everything has been read.
     pub fn is_empty(&self) -> bool {
         self.rest.is_empty()

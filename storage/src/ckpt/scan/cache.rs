@@ -125,7 +125,7 @@ impl StatCache {
         // which nothing protects any more.
         for path in self.committed.index.keys() {
             if !running.index.contains_key(path) {
-                running.append(FrameKind::Gone, *path, &[]);
+                running.gone(*path);
             }
         }
         running.commit(base);
@@ -155,9 +155,10 @@ impl StatCache {
         let mut record = Vec::new();
         for (path, place) in places {
             // A damaged record is left behind.
-            if read_record(&self.file, path, place, &mut record).is_ok() {
-                running.append_record(path, &record);
-                running.write_if_full(&self.disk, &file)?;
+            if read_record(&self.file, path, place, &mut record).is_ok()
+                && let Some(head) = Head::new(FrameKind::Record, path, &record)
+            {
+                running.record(&head, &record, &self.disk, &file)?;
             }
         }
         running.commit(&base);
@@ -189,12 +190,18 @@ impl StatCache {
         }
     }
 
-    /// Puts a new record in the place of a directory's old one.
+    /// Puts a new record in the place of a directory's old one, unless they are the same: a file that is never at rest
+    /// makes a record that says the same again and again.
     pub(super) fn put(&self, path: PathHash, record: &[u8]) {
+        // A directory too big for any frame has no record.
+        let Some(head) = Head::new(FrameKind::Record, path, record) else { return };
+        let old = self.committed.index.get(&path);
+        if old.is_some_and(|place| read_head(&self.file, *place).is_some_and(|old| old == head)) {
+            return self.keep(path);
+        }
         let mut running = self.running();
         if !running.failed {
-            running.append_record(path, record);
-            running.failed = running.write_if_full(&self.disk, &self.file).is_err();
+            running.failed = running.record(&head, record, &self.disk, &self.file).is_err();
         }
     }
 
@@ -267,22 +274,33 @@ impl Running {
         }
     }
 
-    fn append_record(&mut self, path: PathHash, record: &[u8]) {
-        match self.append(FrameKind::Record, path, record) {
-            Some(place) => self.index.insert(path, place),
-            None => self.index.remove(&path),
+    /// A directory's record from now on. What is gathered is written from time to time.
+    fn record(&mut self, head: &Head, record: &[u8], disk: &Disk, file: &File) -> io::Result<()> {
+        let place = if record.len() < GATHER {
+            self.append(head, record)
+        } else {
+            let place = self.append(head, &[]);
+            self.write(disk, file)?;
+            disk.write_all_at(file, record, self.written)?;
+            self.written += record.len() as u64;
+            place
         };
+        self.index.insert(head.path, place);
+        if self.gathered.len() < GATHER { Ok(()) } else { self.write(disk, file) }
+    }
+
+    fn gone(&mut self, path: PathHash) {
+        self.append(&Head::of(FrameKind::Gone, path, &[]), &[]);
     }
 
     fn commit(&mut self, base: &ObjectId) {
-        let commit = Commit { base: *base, chain: self.chain };
-        self.append(FrameKind::Commit, Commit::PATH, &commit.encode());
+        let body = Commit { base: *base, chain: self.chain }.encode();
+        self.append(&Head::of(FrameKind::Commit, Commit::PATH, &body), &body);
         self.base = Some(*base);
     }
 
-    /// Returns where the frame will be; `None` for a directory too big for any frame.
-    fn append(&mut self, kind: FrameKind, path: PathHash, body: &[u8]) -> Option<Place> {
-        let head = Head::new(kind, path, body)?;
+    /// Returns where the frame will be.
+    fn append(&mut self, head: &Head, body: &[u8]) -> Place {
         if self.written == 0 && self.gathered.is_empty() {
             self.gathered.extend_from_slice(&header());
         }
@@ -290,11 +308,7 @@ impl Running {
         head.encode(&mut self.gathered);
         self.gathered.extend_from_slice(body);
         self.chain = head.chained(self.chain);
-        Some(place)
-    }
-
-    fn write_if_full(&mut self, disk: &Disk, file: &File) -> io::Result<()> {
-        if self.gathered.len() < GATHER { Ok(()) } else { self.write(disk, file) }
+        place
     }
 
     fn write(&mut self, disk: &Disk, file: &File) -> io::Result<()> {
@@ -315,6 +329,12 @@ fn header() -> [u8; HEADER] {
     header[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
     header[12..].copy_from_slice(&CACHE_VERSION.to_le_bytes());
     header
+}
+
+fn read_head(file: &File, place: Place) -> Option<Head> {
+    let mut bytes = [0; Head::LEN];
+    file.read_exact_at(&mut bytes, place.offset).ok()?;
+    Head::decode(&bytes)
 }
 
 /// Reads a record, proven against its checksum, into `buffer`.

@@ -41,20 +41,28 @@ pub(super) struct Head {
     sum: [u8; 8],
 }
 
-const HEAD: usize = 1 + 16 + 4 + 8;
-
 impl Head {
+    /// Bytes of a head.
+    pub(super) const LEN: usize = 1 + 16 + 4 + 8;
+    /// A body is not longer.
+    const LONGEST: u32 = u32::MAX - Self::LEN as u32;
+
     /// The head for a body; `None` if that is too long for any frame.
     pub(super) fn new(kind: FrameKind, path: PathHash, body: &[u8]) -> Option<Self> {
-        let mut head = Self { kind, path, body: u32::try_from(body.len()).ok()?, sum: [0; 8] };
+        u32::try_from(body.len()).ok().filter(|len| *len <= Self::LONGEST)?;
+        Some(Self::of(kind, path, body))
+    }
+
+    /// The head for a body that is known to be short.
+    pub(super) fn of(kind: FrameKind, path: PathHash, body: &[u8]) -> Self {
+        let mut head = Self { kind, path, body: body.len() as u32, sum: [0; 8] };
         head.sum = head.sum_with(body);
-        head.body.checked_add(HEAD as u32)?;
-        Some(head)
+        head
     }
 
     /// Bytes of the whole frame.
     pub(super) fn len(&self) -> u32 {
-        self.body + HEAD as u32
+        self.body + Self::LEN as u32
     }
 
     /// Whether the body is the one the head was made for.
@@ -71,7 +79,7 @@ impl Head {
     }
 
     /// Reads a head from its bytes.
-    pub(super) fn decode(bytes: &[u8; HEAD]) -> Option<Self> {
+    pub(super) fn decode(bytes: &[u8; Self::LEN]) -> Option<Self> {
         let (kind, rest) = bytes.split_first()?;
         let (path, rest) = rest.split_first_chunk()?;
         let (body, rest) = rest.split_first_chunk()?;
@@ -86,13 +94,12 @@ impl Head {
             body: u32::from_le_bytes(*body),
             sum: rest.try_into().ok()?,
         };
-        head.body.checked_add(HEAD as u32)?;
-        Some(head)
+        (head.body <= Self::LONGEST).then_some(head)
     }
 
     /// Reads the next head; `None` if there is none that makes sense.
     pub(super) fn read(from: &mut impl Read) -> io::Result<Option<Self>> {
-        let mut bytes = [0; HEAD];
+        let mut bytes = [0; Self::LEN];
         from.read_exact(&mut bytes)?;
         Ok(Self::decode(&bytes))
     }

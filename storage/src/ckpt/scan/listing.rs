@@ -1,12 +1,13 @@
 //! One directory against its record: what is as it was, what has to be read, and which directories are in it.
 
 use std::io;
+use std::ops::Range;
 use std::os::fd::OwnedFd;
 
 use super::file::is_ours;
 use super::found::{Found, Inode, leaf, link};
 use super::names::{Listed, Names};
-use super::record::{Item, Items, key};
+use super::record::{Item, Items, key, split_at_name};
 use super::walk::Worker;
 use crate::ckpt::error::{Error, Result};
 use crate::ckpt::format::{Encoder, Entry};
@@ -17,18 +18,30 @@ use crate::path::{Name, RelPath};
 /// How often a directory that changes while it is listed is listed.
 const LISTINGS: usize = 3;
 
+/// A directory with more names is compared by two threads.
+const MANY: usize = 4096;
+
 /// What a directory holds.
 #[derive(Debug)]
 pub(super) struct Listing {
     /// The directory's attributes before it was listed.
     pub(super) stat: Stat,
-    /// The items of its new record, without the directories whose entries are not known; `None` if every item of the
+    /// What is in it.
+    pub(super) contents: Contents,
+}
+
+/// What some names of a directory are.
+#[derive(Debug)]
+pub(super) struct Contents {
+    /// The items of the new record, without the directories whose entries are not known; `None` if every item of the
     /// old record stands.
     pub(super) items: Option<Vec<u8>>,
     /// Directories in it.
     pub(super) directories: Vec<Subdirectory>,
     /// What is in it, without directories.
     pub(super) tally: Tally,
+    /// Whether a name was not there any more when it was looked at.
+    missed: bool,
 }
 
 /// A directory in a directory.
@@ -96,6 +109,15 @@ impl From<io::Error> for NoListing {
     }
 }
 
+/// The directory that is being listed.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    dir: &'a OwnedFd,
+    path: &'a RelPath,
+    names: &'a Names,
+    ignored: &'a [Name],
+}
+
 impl Worker<'_> {
     /// Compares a directory with the items of its record, and reads whatever is not provably as it was.
     ///
@@ -121,6 +143,7 @@ impl Worker<'_> {
         path: &RelPath,
         record: Option<&[u8]>,
     ) -> std::result::Result<Listing, NoListing> {
+        let ignored = self.walk.ignored_in(path);
         let mut listings = 0;
         loop {
             listings += 1;
@@ -131,37 +154,57 @@ impl Worker<'_> {
             if moved && listings < LISTINGS {
                 continue;
             }
-            let mut comparison = Comparison::new(before, record);
-            let missed = self.compare(&mut comparison, names, dir, path)?;
-            if missed && listings < LISTINGS {
+            let place = Place { dir, path, names, ignored: &ignored };
+            let mut contents = if names.len() < MANY {
+                self.compare(place, 0..names.len(), record)?
+            } else {
+                self.compare_by_two(place, record)?
+            };
+            if contents.missed && listings < LISTINGS {
                 continue;
             }
-            return Ok(comparison.finish());
+            if names.unusable > 0 {
+                let kind = WarningKind::Unreadable;
+                contents.tally.warnings.push(Warning { path: path.clone(), kind });
+            }
+            return Ok(Listing { stat: before, contents });
         }
     }
 
-    /// Returns whether a name was not there any more when it was looked at.
-    fn compare(
-        &mut self,
-        comparison: &mut Comparison<'_>,
-        names: &Names,
-        dir: &OwnedFd,
-        path: &RelPath,
-    ) -> Result<bool> {
-        if names.unusable > 0 {
-            let kind = WarningKind::Unreadable;
-            comparison.tally.warnings.push(Warning { path: path.clone(), kind });
-        }
-        let ignored: Vec<Name> = self.walk.ignored_in(path);
-        let mut missed = false;
-        for listed in names.iter() {
+    /// Each thread takes half of the names.
+    fn compare_by_two(&mut self, place: Place<'_>, record: Option<&[u8]>) -> Result<Contents> {
+        let (half, all) = (place.names.len() / 2, place.names.len());
+        let middle = place.names.range(half..all).next().map_or(&b""[..], |listed| listed.name.to_bytes());
+        let (low, high) = match record.map(|items| split_at_name(items, middle)) {
+            Some((low, high)) => (Some(low), Some(high)),
+            None => (None, None),
+        };
+        let walk = self.walk;
+        let (one, other) = std::thread::scope(|threads| {
+            let help = std::thread::Builder::new().name("scan".into()).spawn_scoped(threads, || {
+                Worker::new(walk).with_rights(|worker| worker.compare(place, half..all, high))
+            });
+            let one = self.compare(place, 0..half, low);
+            let other = match help.map(std::thread::ScopedJoinHandle::join) {
+                Ok(Ok(other)) => other,
+                Ok(Err(panic)) => std::panic::resume_unwind(panic),
+                Err(_) => self.compare(place, half..all, high),
+            };
+            (one, other)
+        });
+        Ok(one?.join(low, other?, high))
+    }
+
+    fn compare(&mut self, place: Place<'_>, range: Range<usize>, record: Option<&[u8]>) -> Result<Contents> {
+        let mut comparison = Comparison::new(record);
+        for listed in place.names.range(range) {
             let bytes = listed.name.to_bytes();
-            if ignored.iter().any(|name| name.as_bytes() == bytes) {
+            if place.ignored.iter().any(|name| name.as_bytes() == bytes) {
                 continue;
             }
-            missed |= !self.compare_name(comparison, listed, dir, path)?;
+            comparison.missed |= !self.compare_name(&mut comparison, listed, place)?;
         }
-        Ok(missed)
+        Ok(comparison.finish())
     }
 
     /// Returns whether the name was there.
@@ -169,9 +212,9 @@ impl Worker<'_> {
         &mut self,
         comparison: &mut Comparison<'_>,
         listed: Listed<'_>,
-        dir: &OwnedFd,
-        path: &RelPath,
+        place: Place<'_>,
     ) -> Result<bool> {
+        let Place { dir, path, .. } = place;
         let bytes = listed.name.to_bytes();
         let name =
             || Name::new(bytes).map_err(|_| Error::Corrupt("a directory lists an impossible name".into()));
@@ -232,7 +275,6 @@ impl Worker<'_> {
 
 /// A directory's names, in order, against its record's items.
 struct Comparison<'a> {
-    stat: Stat,
     record: &'a [u8],
     items: Items<'a>,
     /// The next item of the record.
@@ -243,14 +285,14 @@ struct Comparison<'a> {
     fresh: Option<Encoder>,
     directories: Vec<Subdirectory>,
     tally: Tally,
+    missed: bool,
 }
 
 impl<'a> Comparison<'a> {
-    fn new(stat: Stat, record: Option<&'a [u8]>) -> Self {
+    fn new(record: Option<&'a [u8]>) -> Self {
         let bytes = record.unwrap_or_default();
         let mut items = Items::new(bytes);
         Self {
-            stat,
             record: bytes,
             next: items.next(),
             items,
@@ -258,6 +300,7 @@ impl<'a> Comparison<'a> {
             fresh: record.is_none().then(Encoder::new),
             directories: Vec::new(),
             tally: Tally::default(),
+            missed: false,
         }
     }
 
@@ -304,15 +347,33 @@ impl<'a> Comparison<'a> {
         self.tally.bytes += size;
     }
 
-    fn finish(mut self) -> Listing {
+    fn finish(mut self) -> Contents {
         if self.next.is_some() || self.items.damaged() {
             self.diverge();
         }
-        Listing {
-            stat: self.stat,
+        Contents {
             items: self.fresh.map(Encoder::finish),
             directories: self.directories,
             tally: self.tally,
+            missed: self.missed,
         }
+    }
+}
+
+impl Contents {
+    /// These names and those behind them; each with the record's items for its names.
+    fn join(mut self, record: Option<&[u8]>, mut other: Self, other_record: Option<&[u8]>) -> Self {
+        self.items = match (self.items, other.items) {
+            (None, None) => None,
+            (these, those) => {
+                let mut items = these.unwrap_or_else(|| record.unwrap_or_default().to_vec());
+                items.extend_from_slice(those.as_deref().or(other_record).unwrap_or_default());
+                Some(items)
+            }
+        };
+        self.directories.append(&mut other.directories);
+        self.tally.add(other.tally);
+        self.missed |= other.missed;
+        self
     }
 }

@@ -3,6 +3,7 @@
 use std::ffi::CStr;
 use std::io;
 use std::mem::MaybeUninit;
+use std::ops::Range;
 use std::os::fd::OwnedFd;
 
 use rustix::fs::{FileType, RawDir, SeekFrom};
@@ -74,9 +75,14 @@ impl Names {
         Ok(())
     }
 
-    /// The names in order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = Listed<'_>> {
-        self.spans.iter().filter_map(|span| {
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    /// Some of the names, in order.
+    pub(super) fn range(&self, range: Range<usize>) -> impl Iterator<Item = Listed<'_>> {
+        self.spans.get(range).unwrap_or_default().iter().filter_map(|span| {
             let bytes = &self.bytes[span.start as usize..][..usize::from(span.len) + 1];
             let name = CStr::from_bytes_with_nul(bytes).ok()?;
             Some(Listed { name, is_directory: span.is_directory })

@@ -81,10 +81,31 @@ impl<'a> Iterator for Items<'a> {
     }
 }
 
+/// The items with names before `name`, and the rest.
+pub(super) fn split_at_name<'a>(items: &'a [u8], name: &[u8]) -> (&'a [u8], &'a [u8]) {
+    let mut all = Items::new(items);
+    loop {
+        let left = all.input.rest().len();
+        match all.next() {
+            Some(item) if item.name < name => {}
+            _ => return items.split_at(items.len() - left),
+        }
+    }
+}
+
+/// The items behind the first one, if that has this name.
+pub(super) fn without_name<'a>(items: &'a [u8], name: &[u8]) -> &'a [u8] {
+    let mut all = Items::new(items);
+    match all.next() {
+        Some(item) if item.name == name => all.input.rest(),
+        _ => items,
+    }
+}
+
 /// Puts a record together from its items, one after the other, and the directory's node.
-pub(super) fn seal(mut items: Encoder, node: &ObjectId) -> Vec<u8> {
-    items.id(node);
-    items.finish()
+pub(super) fn seal(mut items: Vec<u8>, node: &ObjectId) -> Vec<u8> {
+    items.extend_from_slice(&node.0);
+    items
 }
 
 /// A record's items and the directory's node.
@@ -227,12 +248,31 @@ mod tests {
                 .collect();
             let mut out = Encoder::new();
             items.iter().for_each(|item| item.encode(&mut out));
-            let record = seal(out, &ObjectId(node));
+            let record = seal(out.finish(), &ObjectId(node));
             let (bytes, found) = open(&record).unwrap();
             let mut read = Items::new(bytes);
             prop_assert_eq!(read.by_ref().collect::<Vec<_>>(), items);
             prop_assert!(!read.damaged());
             prop_assert_eq!(found, ObjectId(node));
+        }
+
+        #[test]
+        fn a_record_is_divided_at_a_name(names in prop::collection::btree_set("[a-c]{1,3}", 0..20), at in "[a-c]{1,3}") {
+            let encode = |names: &mut dyn Iterator<Item = &String>| {
+                let mut out = Encoder::new();
+                for name in names {
+                    let mut entry = Encoder::new();
+                    entry.bytes(name.as_bytes());
+                    let entry = entry.finish();
+                    Item { name: name.as_bytes(), key: b"k", clean: true, entry: &entry }.encode(&mut out);
+                }
+                out.finish()
+            };
+            let all = encode(&mut names.iter());
+            let (before, behind) = split_at_name(&all, at.as_bytes());
+            prop_assert_eq!(before, encode(&mut names.iter().filter(|name| **name < at)));
+            prop_assert_eq!(behind, encode(&mut names.iter().filter(|name| **name >= at)));
+            prop_assert_eq!(without_name(behind, at.as_bytes()), encode(&mut names.iter().filter(|name| **name > at)));
         }
 
         #[test]

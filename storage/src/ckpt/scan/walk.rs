@@ -16,9 +16,9 @@ use super::capture::Capture;
 use super::file::{FileReader, is_ours};
 use super::found::{Found, leaf, meta};
 use super::frame::PathHash;
-use super::listing::{NoListing, Subdirectory, Tally};
+use super::listing::{Contents, NoListing, Subdirectory, Tally};
 use super::names::Names;
-use super::record::{self, Item, Items, Settled, key_of};
+use super::record::{self, Items, Settled, key_of};
 use super::stack::Stack;
 use super::xattr;
 use crate::ckpt::error::{Context, Error, Result};
@@ -29,6 +29,8 @@ use crate::path::{Name, RelPath};
 
 /// Below a longer path directories are not listed: each step down such a path costs as much as the path is long.
 const LONGEST_PATH: usize = 32 << 10;
+/// How much of a buffer is kept for the next directory.
+const KEPT: usize = 1 << 20;
 /// How often a name that changes between looking and opening is looked at.
 const LOOKS: usize = 3;
 
@@ -77,11 +79,16 @@ struct Directory {
     clean: bool,
     /// If its node comes out as this one, the record of the directory above stands.
     known_node: Option<ObjectId>,
-    items: Base,
+    entries: Mutex<Entries>,
     /// Directories in it that are not finished.
     unfinished: AtomicUsize,
-    /// Directories in it that are not what `items` says.
-    changes: Mutex<Vec<Change>>,
+}
+
+/// A directory's entries, as far as they are known.
+struct Entries {
+    base: Base,
+    /// Directories in it that are not what `base` says.
+    changes: Vec<Change>,
 }
 
 /// What a directory's entries are, but for the changes.
@@ -125,8 +132,8 @@ impl<'a> Walk<'a> {
             // One thread alone is as right, only slower.
             let second = std::thread::Builder::new()
                 .name("scan".into())
-                .spawn_scoped(threads, || Worker::new(&self).and_then(Worker::run));
-            let first = Worker::new(&self).and_then(Worker::run);
+                .spawn_scoped(threads, || Worker::new(&self).run());
+            let first = Worker::new(&self).run();
             let second = match second.map(std::thread::ScopedJoinHandle::join) {
                 Ok(Err(panic)) => std::panic::resume_unwind(panic),
                 Ok(Ok(result)) => result,
@@ -164,7 +171,7 @@ impl<'a> Walk<'a> {
                     lock(&self.tally).bytes += size;
                     out.finish()
                 });
-                lock(&parent.changes).push(Change { name, item });
+                lock(&parent.entries).changes.push(Change { name, item });
             }
             _ => {
                 let top =
@@ -195,7 +202,7 @@ impl<'a> Walk<'a> {
                 };
                 let mut item = Encoder::new();
                 found.encode(name.clone(), &mut item);
-                lock(&parent.changes).push(Change { name: name.clone(), item: Some(item.finish()) });
+                lock(&parent.entries).changes.push(Change { name: name.clone(), item: Some(item.finish()) });
             }
             dir = parent.clone();
         }
@@ -204,57 +211,49 @@ impl<'a> Walk<'a> {
 
     /// Writes a directory's node and its record, unless both stand.
     fn finish(&self, dir: &Directory, buffer: &mut Vec<u8>) -> Result<ObjectId> {
-        let mut changes = std::mem::take(&mut *lock(&dir.changes));
-        let items = match &dir.items {
+        let nothing = Entries { base: Base::Fresh(Vec::new()), changes: Vec::new() };
+        let Entries { base, changes } = std::mem::replace(&mut *lock(&dir.entries), nothing);
+        let items = match base {
             Base::Record(node) if changes.is_empty() => {
                 self.cache.inspect(|cache| cache.keep(dir.hash));
-                return Ok(*node);
+                return Ok(node);
             }
             Base::Record(_) => {
                 let found = self.cache.is_some_and(|cache| cache.read(dir.hash, buffer));
                 let record = record::open(buffer).filter(|_| found);
-                record.ok_or_else(|| Error::Corrupt("the stat cache changed under a capture".into()))?.0
+                record
+                    .ok_or_else(|| Error::Corrupt("the stat cache changed under a capture".into()))?
+                    .0
+                    .to_vec()
             }
             Base::Fresh(items) => items,
         };
-        changes.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+        let items = if changes.is_empty() { items } else { merge(&items, changes) };
         let mut node = NodeWriter::new(self.work.sink);
-        let mut fresh = Encoder::new();
-        let mut write = |item: &Item<'_>| {
-            item.encode(&mut fresh);
-            node.push(&item.decode_entry().map_err(|malformed| Error::Corrupt(malformed.to_string()))?)
-        };
-        let mut changes = changes.iter().peekable();
-        for item in Items::new(items) {
-            while let Some(change) = changes.next_if(|change| change.name.as_bytes() < item.name) {
-                change.item().map_or(Ok(()), |item| write(&item))?;
-            }
-            match changes.next_if(|change| change.name.as_bytes() == item.name) {
-                Some(change) => change.item().map_or(Ok(()), |item| write(&item))?,
-                None => write(&item)?,
-            }
-        }
-        for change in changes {
-            change.item().map_or(Ok(()), |item| write(&item))?;
+        for item in Items::new(&items) {
+            node.push(&item.decode_entry().map_err(|malformed| Error::Corrupt(malformed.to_string()))?)?;
         }
         let node = node.finish()?;
         if let Some(cache) = self.cache {
-            let record = record::seal(fresh, &node);
-            // A file that is never at rest makes a record that says the same again.
-            if cache.read(dir.hash, buffer) && *buffer == record {
-                cache.keep(dir.hash);
-            } else {
-                cache.put(dir.hash, &record);
-            }
+            cache.put(dir.hash, &record::seal(items, &node));
         }
         Ok(node)
     }
 }
 
-impl Change {
-    fn item(&self) -> Option<Item<'_>> {
-        Items::new(self.item.as_deref()?).next()
+/// Puts changes into their places among items.
+fn merge(items: &[u8], mut changes: Vec<Change>) -> Vec<u8> {
+    changes.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+    let mut merged = Vec::with_capacity(items.len());
+    let mut rest = items;
+    for change in changes {
+        let (before, behind) = record::split_at_name(rest, change.name.as_bytes());
+        merged.extend_from_slice(before);
+        merged.extend(change.item.unwrap_or_default());
+        rest = record::without_name(behind, change.name.as_bytes());
     }
+    merged.extend_from_slice(rest);
+    merged
 }
 
 impl Task {
@@ -302,8 +301,8 @@ enum Opened {
 }
 
 impl<'a> Worker<'a> {
-    fn new(walk: &'a Walk<'a>) -> Result<Self> {
-        Ok(Self {
+    pub(super) fn new(walk: &'a Walk<'a>) -> Self {
+        Self {
             walk,
             files: FileReader {
                 sink: walk.work.sink,
@@ -315,17 +314,25 @@ impl<'a> Worker<'a> {
             names: Names::new(),
             key: Encoder::new(),
             record: Vec::new(),
-        })
+        }
     }
 
-    fn run(mut self) -> Result<()> {
+    /// Takes directories from the stack until none is left.
+    fn run(self) -> Result<()> {
         let stack = &self.walk.stack;
-        let entered = self.walk.work.peer.enter();
-        let _rights = entered.context(|| "take the peer's rights".into()).inspect_err(|_| stack.stop())?;
-        while let Some((task, _busy)) = stack.next() {
-            self.list_directory(task).inspect_err(|_| stack.stop())?;
-        }
-        Ok(())
+        self.with_rights(|worker| {
+            while let Some((task, _busy)) = stack.next() {
+                worker.list_directory(task)?;
+            }
+            Ok(())
+        })
+        .inspect_err(|_| stack.stop())
+    }
+
+    /// Works with the peer's rights.
+    pub(super) fn with_rights<T>(mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let _rights = self.walk.work.peer.enter().context(|| "take the peer's rights".into())?;
+        work(&mut self)
     }
 
     fn list_directory(&mut self, task: Task) -> Result<()> {
@@ -349,10 +356,12 @@ impl<'a> Worker<'a> {
                 return self.give_up(task, &path, found);
             }
         };
-        let items = match (listing.items, record) {
+        let Contents { items, directories, mut tally, .. } = listing.contents;
+        let base = match (items, record) {
             (None, Some((_, node))) => Base::Record(node),
             (items, _) => Base::Fresh(items.unwrap_or_default()),
         };
+        buffer.shrink_to(KEPT);
         self.record = buffer;
         let key = key_of(&listing.stat);
         let known = task.known.filter(|_| *key == *task.key);
@@ -365,7 +374,6 @@ impl<'a> Worker<'a> {
             None => meta(&listing.stat, xattr::of_open(&dir)),
         };
         drop(dir);
-        let mut tally = listing.tally;
         if task.name.is_some() {
             tally.entries += 1;
         }
@@ -378,20 +386,17 @@ impl<'a> Worker<'a> {
             key,
             clean,
             known_node,
-            items,
+            entries: Mutex::new(Entries { base, changes: Vec::new() }),
             // One more than there are, until all of them are on the stack.
-            unfinished: AtomicUsize::new(listing.directories.len() + 1),
-            changes: Mutex::default(),
+            unfinished: AtomicUsize::new(directories.len() + 1),
         });
         // The first name on top.
-        self.walk.stack.push(listing.directories.into_iter().rev().map(
-            |Subdirectory { name, key, known }| Task {
-                parent: Some(directory.clone()),
-                name: Some(name),
-                key,
-                known,
-            },
-        ));
+        self.walk.stack.push(directories.into_iter().rev().map(|Subdirectory { name, key, known }| Task {
+            parent: Some(directory.clone()),
+            name: Some(name),
+            key,
+            known,
+        }));
         self.walk.finish_upwards(directory, &mut self.record)
     }
 

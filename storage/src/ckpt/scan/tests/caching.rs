@@ -87,6 +87,42 @@ fn every_change_to_a_tree_is_seen() {
 }
 
 #[test]
+fn a_directory_of_thousands_of_names_is_compared_in_halves_that_fit() {
+    let mut fixture = Fixture::new();
+    for n in 0..6000 {
+        if n % 100 == 50 {
+            fixture.write(&format!("{n:04}/file"), n.to_string());
+        } else {
+            fixture.write(&format!("{n:04}"), "");
+        }
+    }
+    let (first, _) = fixture.publish();
+    assert_eq!(first.manifest.entries, 6060);
+    let names: Vec<_> =
+        Tree::new(&fixture.objects, first.manifest.root).entries().map(|e| e.unwrap().name).collect();
+    assert!(names.len() == 6000 && names.is_sorted());
+    fixture.reopen_cache(&first);
+    assert_eq!(fixture.publish().1, 0);
+    let steps: [fn(&Fixture); 5] = [
+        |f| f.write("0001", "low"),
+        |f| f.write("5001", "high"),
+        |f| {
+            (2990..3010)
+                .filter(|n| n % 100 != 50)
+                .for_each(|n| fs::remove_file(f.at(&format!("{n:04}"))).unwrap())
+        },
+        |f| f.write("5950/file", "in a directory"),
+        |f| f.write("0000-new", ""),
+    ];
+    for step in steps {
+        step(&fixture);
+        let (captured, _) = fixture.publish();
+        assert_eq!(captured.id, fixture.capture_afresh().id);
+        assert_eq!(fixture.publish().1, 0);
+    }
+}
+
+#[test]
 fn a_store_through_a_mapping_after_a_checkpoint_is_in_the_next_one() {
     let mut fixture = Fixture::new();
     fixture.write("mapped", [0; 4096]);
