@@ -100,6 +100,7 @@ fn serve(options: DaemonOptions) -> Result<(), DaemonError> {
     let (ckpt_listener, ckpt_file) = socket::bind(&place, "--socket")?;
     let (control_listener, control_file) = socket::bind(&paths::control_socket(&state_dir), "--state-dir")?;
 
+    tracing::info!(version = env!("CARGO_PKG_VERSION"), state_dir = %state_dir.display(), "starting");
     let cofferdam = Cofferdam::builder()
         .backend(Arc::new(store))
         .config(ConfigFile(config))
@@ -190,9 +191,7 @@ impl Adapters {
 
 /// Whoever started the daemon waits for this line.
 fn announce(path: &Path) {
-    let line = format!("listening on {}", path.display());
-    tracing::info!("{line}");
-    if let Err(error) = Terminal::of_process().print(line) {
+    if let Err(error) = Terminal::of_process().print(format_args!("listening on {}", path.display())) {
         tracing::debug!(%error, "nobody reads standard output");
     }
 }

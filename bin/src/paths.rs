@@ -1,6 +1,7 @@
 //! Where things are when the command line does not say.
 
 use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::socket::{Audience, Place};
@@ -28,7 +29,15 @@ pub(crate) struct NoHome;
 impl Environment {
     /// That of this process.
     pub(crate) fn of_process() -> Self {
-        Self::new(rustix::process::geteuid().as_raw(), |name| std::env::var_os(name), std::env::home_dir())
+        let uid = rustix::process::geteuid().as_raw();
+        let var = |name: &str| match name {
+            // `su` and `sudo` can leave that of another user behind.
+            "XDG_RUNTIME_DIR" => {
+                std::env::var_os(name).filter(|dir| std::fs::metadata(dir).is_ok_and(|dir| dir.uid() == uid))
+            }
+            _ => std::env::var_os(name),
+        };
+        Self::new(uid, var, std::env::home_dir())
     }
 
     /// `var` gives the variables; `home` the home directory, however it was found.

@@ -1,6 +1,7 @@
 //! What a verb works with: the daemon, the terminal, and the surroundings.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use cofferdam_protocol::ckpt::WorkspaceId;
 
@@ -54,6 +55,14 @@ impl Session {
             Ok(config) => Ok(config.mount_path.into()),
             Err(_) => Ok(std::path::absolute(self.environment.state_dir()?)?),
         }
+    }
+
+    /// The control API of the daemon, for something beside the point: finding it and asking it must each be done
+    /// within `budget`.
+    pub(super) fn control_within(&self, budget: Duration) -> Option<ControlClient> {
+        let config = self.client.clone().deadline(Some(budget)).config().ok()?;
+        let socket = paths::control_socket(Path::new(&config.mount_path)).path;
+        Some(ControlClient::new(socket, Some(budget)))
     }
 
     /// The control API of the daemon.

@@ -22,7 +22,7 @@ const MAX_ANSWER: usize = 64 << 20;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ControlError {
     /// Nobody answers there.
-    #[error("cannot reach the daemon's control socket {}: {source}; is it running, as this user?", path.display())]
+    #[error("cannot reach the daemon's control socket {}: {source}; it serves the daemon's own user", path.display())]
     Unreachable { path: PathBuf, source: io::Error },
     /// It took too long.
     #[error("no answer within {} ms; the daemon may still be working on it", .0.as_millis())]
@@ -46,12 +46,6 @@ impl ControlClient {
     /// The client for a socket, with a deadline for each call.
     pub(crate) fn new(path: PathBuf, timeout: Option<Duration>) -> Self {
         Self { path, timeout }
-    }
-
-    /// The same client with a deadline of at most this.
-    pub(crate) fn within(self, limit: Duration) -> Self {
-        let timeout = Some(self.timeout.map_or(limit, |own| own.min(limit)));
-        Self { timeout, ..self }
     }
 
     /// Takes the newest rollback of a workspace back.
@@ -201,7 +195,7 @@ mod tests {
     fn nobody_there_and_nobody_answering_are_told_apart() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("control.sock");
-        let control = ControlClient::new(path.clone(), None).within(Duration::from_millis(20));
+        let control = ControlClient::new(path.clone(), Some(Duration::from_millis(20)));
         assert!(matches!(control.size(), Err(ControlError::Unreachable { .. })));
         let _listener = UnixListener::bind(path).unwrap();
         assert!(matches!(control.size(), Err(ControlError::Timeout(_))));

@@ -27,7 +27,7 @@ pub(crate) async fn accept<S: Service>(
 ) {
     let room = Arc::new(Semaphore::new(limits.connections));
     let guests = Guests::default();
-    let service = Rc::new(service);
+    let shared = Rc::new((service, Semaphore::new(limits.large_requests)));
     let mut trouble = Trouble::default();
     while let Some(permit) = unless(&stopping, room.clone().acquire_owned()).await {
         let Some(accepted) = unless(&stopping, listener.accept()).await else { break };
@@ -49,10 +49,17 @@ pub(crate) async fn accept<S: Service>(
                 continue;
             }
         };
-        let (service, stopping) = (service.clone(), stopping.clone());
+        let (shared, stopping) = (shared.clone(), stopping.clone());
         actix::spawn(async move {
-            let connection =
-                Connection { io: stream, peer, service: &*service, limits: &limits, stopping: &stopping };
+            let (service, large_requests) = &*shared;
+            let connection = Connection {
+                io: stream,
+                peer,
+                service,
+                limits: &limits,
+                large_requests,
+                stopping: &stopping,
+            };
             connection.serve().await;
             drop((seat, permit));
         });

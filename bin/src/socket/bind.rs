@@ -85,11 +85,13 @@ fn prepare_directory(place: &Place) -> Result<(), BindError> {
         Audience::Owner => 0o700,
         Audience::Everybody => 0o755,
     };
-    DirBuilder::new()
-        .recursive(true)
-        .mode(mode)
-        .create(directory)
-        .map_err(failed("cannot make directory"))?;
+    if !directory.exists() {
+        let made = DirBuilder::new().recursive(true).mode(mode).create(directory);
+        made.map_err(failed("cannot make directory"))?;
+        // The umask may have taken away what the audience needs.
+        let mode = Permissions::from_mode(mode);
+        std::fs::set_permissions(directory, mode).map_err(failed("cannot set the mode of"))?;
+    }
     let found = std::fs::metadata(directory).map_err(failed("cannot look at"))?;
     if !is_safe(&found) {
         if place.ours {

@@ -9,6 +9,7 @@ use cofferdam_protocol::ckpt::{
 };
 use cofferdam_storage::peer::Peer;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::codec::{Decoder, Encoder};
 use tokio_util::sync::CancellationToken;
@@ -46,15 +47,25 @@ pub(crate) struct Connection<'a, S, Io> {
     pub(crate) peer: Peer,
     pub(crate) service: &'a S,
     pub(crate) limits: &'a Limits,
+    /// What all connections together have for large requests.
+    pub(crate) large_requests: &'a Semaphore,
     /// Cancelled when the daemon stops: the request in hand is still answered.
     pub(crate) stopping: &'a CancellationToken,
 }
 
-impl<S: Service, Io: AsyncRead + AsyncWrite + Unpin> Connection<'_, S, Io> {
+/// What has come of frames not yet taken.
+#[derive(Default)]
+struct Received<'a> {
+    bytes: BytesMut,
+    /// Held while there is much of it.
+    room: Option<SemaphorePermit<'a>>,
+}
+
+impl<'a, S: Service, Io: AsyncRead + AsyncWrite + Unpin> Connection<'a, S, Io> {
     /// Serves until the end.
     pub(crate) async fn serve(mut self) {
         let mut codec = FrameCodec::new();
-        let mut received = BytesMut::new();
+        let mut received = Received::default();
         loop {
             let answer = match self.next(&mut codec, &mut received).await {
                 Next::Request(request) => self.service.answer(&self.peer, request).await,
@@ -67,9 +78,10 @@ impl<S: Service, Io: AsyncRead + AsyncWrite + Unpin> Connection<'_, S, Io> {
                 }
                 Next::Over => return,
             };
-            if received.is_empty() {
-                // A connection that once brought a large frame does not keep its room.
-                received = BytesMut::new();
+            // A connection that once brought a large request does not keep its room.
+            received.room = None;
+            if received.bytes.is_empty() {
+                received.bytes = BytesMut::new();
             }
             if !self.send(&mut codec, answer).await {
                 return;
@@ -77,12 +89,12 @@ impl<S: Service, Io: AsyncRead + AsyncWrite + Unpin> Connection<'_, S, Io> {
         }
     }
 
-    async fn next(&mut self, codec: &mut Codec, received: &mut BytesMut) -> Next {
+    async fn next(&mut self, codec: &mut Codec, received: &mut Received<'a>) -> Next {
         // The clock of a frame starts with its first byte, however slowly the others come.
         let began = Instant::now();
-        let mut frame_began = (!received.is_empty()).then_some(began);
+        let mut frame_began = (!received.bytes.is_empty()).then_some(began);
         loop {
-            match codec.decode(received) {
+            match codec.decode(&mut received.bytes) {
                 Ok(Some(Frame::Message(request))) => return Next::Request(request),
                 Ok(Some(Frame::Malformed(error))) => {
                     return Next::Malformed(format!("malformed request: {error}"));
@@ -96,7 +108,7 @@ impl<S: Service, Io: AsyncRead + AsyncWrite + Unpin> Connection<'_, S, Io> {
             };
             let read = tokio::select! {
                 () = self.stopping.cancelled() => return Next::Over,
-                read = timeout_at(deadline, self.io.read_buf(received)) => read,
+                read = timeout_at(deadline, self.read(received)) => read,
             };
             match (read, frame_began) {
                 (Ok(Ok(1..)), _) => frame_began = frame_began.or_else(|| Some(Instant::now())),
@@ -108,6 +120,14 @@ impl<S: Service, Io: AsyncRead + AsyncWrite + Unpin> Connection<'_, S, Io> {
                 _ => return Next::Over,
             }
         }
+    }
+
+    /// Reads some more, once there is room for it.
+    async fn read(&mut self, received: &mut Received<'a>) -> io::Result<usize> {
+        if received.bytes.len() > Limits::SMALL_REQUEST && received.room.is_none() {
+            received.room = self.large_requests.acquire().await.ok();
+        }
+        self.io.read_buf(&mut received.bytes).await
     }
 
     /// Whether the client took it.

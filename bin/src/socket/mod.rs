@@ -16,6 +16,8 @@ use std::time::Duration;
 pub(crate) struct Limits {
     /// Open connections; the next ones wait in the kernel's backlog.
     pub(crate) connections: usize,
+    /// Requests of more than [`SMALL_REQUEST`](Self::SMALL_REQUEST) bytes in memory at a time; others wait.
+    pub(crate) large_requests: usize,
     /// Open connections of one user who is neither root nor the daemon's own.
     pub(crate) connections_per_stranger: usize,
     /// Between two requests.
@@ -34,6 +36,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             connections: 256,
+            large_requests: 8,
             connections_per_stranger: 64,
             idle: Duration::from_secs(60),
             frame: Duration::from_secs(10),
@@ -45,6 +48,9 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// Up to this a request takes no part of the room for large ones.
+    pub(crate) const SMALL_REQUEST: usize = 64 << 10;
+
     /// The defaults, with no more connections than leave half of this process's descriptors to its work.
     pub(crate) fn of_process() -> Self {
         let open_files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;

@@ -16,6 +16,9 @@ use super::{WsCkptRequest, WsCkptResponse};
 /// Bytes of the length before each payload.
 const PREFIX: usize = 4;
 
+/// Room for what has not arrived yet: most requests come whole in one read.
+const FIRST_ROOM: usize = 1024;
+
 /// What travels in a frame of its own.
 pub trait Message: Serialize + DeserializeOwned {
     /// The most bytes its payload may have.
@@ -89,14 +92,14 @@ impl<In: Message, Out> Decoder for FrameCodec<In, Out> {
 
     fn decode(&mut self, buffer: &mut BytesMut) -> Result<Option<Frame<In>>, FrameError> {
         let Some(prefix) = buffer.first_chunk::<PREFIX>() else {
-            buffer.reserve(PREFIX - buffer.len());
+            buffer.reserve(FIRST_ROOM);
             return Ok(None);
         };
         let length = checked_length::<In>(*prefix)?;
         let missing = (PREFIX + length).saturating_sub(buffer.len());
         if missing > 0 {
             // Room grows with what has arrived, not with what was announced.
-            buffer.reserve(missing.min(buffer.len().max(4096)));
+            buffer.reserve(missing.min(buffer.len().max(FIRST_ROOM)));
             return Ok(None);
         }
         buffer.advance(PREFIX);

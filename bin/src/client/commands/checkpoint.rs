@@ -52,9 +52,8 @@ impl Checkpoint {
 /// Says what the snapshot does not hold faithfully. Only the control API can tell; where this user cannot reach it,
 /// nothing is said.
 fn show_warnings(session: &mut Session, workspace: &str, snapshot: &str) {
-    let asked = session.control().map(|control| control.within(WARNINGS_BUDGET));
-    let warnings = asked.and_then(|control| Ok(control.warnings(workspace, snapshot)?));
-    if let Ok(report) = warnings {
+    let control = session.control_within(WARNINGS_BUDGET);
+    if let Some(Ok(report)) = control.map(|control| control.warnings(workspace, snapshot)) {
         show(session, &report.warnings);
     }
 }

@@ -31,7 +31,7 @@ impl Status {
         if self.shown.as_json() {
             return Ok(session.terminal.print_json(&report)?);
         }
-        let store = session.control().and_then(|control| Ok(control.within(SIZE_BUDGET).size()?)).ok();
+        let store = session.control_within(SIZE_BUDGET).and_then(|control| control.size().ok());
         Ok(session.terminal.print(as_text(&report, store))?)
     }
 }

@@ -40,7 +40,15 @@ async fn run<F: Future>(
 ) -> F::Output {
     let (ours, theirs) = duplex(64 * 1024);
     let limits = Limits::default();
-    let connection = Connection { io: theirs, peer: Peer::own(), service, limits: &limits, stopping };
+    let large_requests = Semaphore::new(limits.large_requests);
+    let connection = Connection {
+        io: theirs,
+        peer: Peer::own(),
+        service,
+        limits: &limits,
+        large_requests: &large_requests,
+        stopping,
+    };
     tokio::join!(connection.serve(), client(ours)).1
 }
 
@@ -229,4 +237,41 @@ async fn a_stopping_daemon_closes_idle_connections_and_half_frames_at_once() {
         assert_eq!(got, []);
         assert!(began.elapsed() < Duration::from_secs(1));
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn large_requests_take_turns_and_small_ones_pass_them() {
+    let service = Echo::default();
+    let limits = Limits { large_requests: 1, ..Limits::default() };
+    let (large_requests, stopping) = (Semaphore::new(1), CancellationToken::new());
+    let connect = |io| Connection {
+        io,
+        peer: Peer::own(),
+        service: &service,
+        limits: &limits,
+        large_requests: &large_requests,
+        stopping: &stopping,
+    };
+    let large = init(&"x".repeat(1 << 20));
+    let seen = || service.seen.borrow().len();
+    let (mut first, first_end) = duplex(4 << 20);
+    let (mut second, second_end) = duplex(4 << 20);
+    let (mut third, third_end) = duplex(4 << 20);
+    let client = async {
+        // The first takes the only room and keeps it.
+        first.write_all(&large[..large.len() - 1]).await.unwrap();
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        second.write_all(&large).await.unwrap();
+        third.write_all(&init("/small")).await.unwrap();
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(seen(), 1);
+        first.write_all(&large[large.len() - 1..]).await.unwrap();
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(seen(), 3);
+        for end in [&mut first, &mut second, &mut third] {
+            end.shutdown().await.unwrap();
+        }
+    };
+    let (first, second, third) = (connect(first_end), connect(second_end), connect(third_end));
+    tokio::join!(first.serve(), second.serve(), third.serve(), client);
 }
