@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use clap::Args;
 use cofferdam_actors::ckpt::{Ckpt, ConfigFile, Installation};
 use cofferdam_actors::{Cofferdam, StartError};
 use cofferdam_storage::ckpt::config::{BackendKind, Config};
@@ -20,16 +21,24 @@ use crate::socket::{self, Audience, BindError, Limits, SocketFile};
 use crate::terminal::Terminal;
 use crate::{control, logging};
 
-/// What the command line says about a daemon.
-#[derive(Debug)]
+/// What the command line says about a daemon, whatever program it is started by.
+#[derive(Args, Debug)]
 pub(crate) struct DaemonOptions {
+    /// Where to keep the state [default: $COFFERDAM_STATE_DIR, /var/lib/cofferdam for root, else
+    /// $XDG_STATE_HOME/cofferdam, else ~/.local/state/cofferdam]
+    #[arg(long, value_name = "DIR")]
     pub(crate) state_dir: Option<PathBuf>,
+    /// Where to listen [default: $WS_CKPT_SOCKET, /run/ws-ckpt/ws-ckpt.sock for root, else
+    /// $XDG_RUNTIME_DIR/ws-ckpt/ws-ckpt.sock, else run/ws-ckpt.sock in the state directory]
+    #[arg(long, value_name = "PATH")]
     pub(crate) socket: Option<PathBuf>,
+    /// The configuration file [default: /etc/ws-ckpt/config.toml for root, else ws-ckpt/config.toml in
+    /// $XDG_CONFIG_HOME or ~/.config]
+    #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
+    /// What to log: error, warn, info, debug, trace or off
+    #[arg(long, value_name = "LEVEL", default_value = logging::DEFAULT_LEVEL, value_parser = logging::parse_level)]
     pub(crate) log_level: String,
-    pub(crate) backend: Option<BackendChoice>,
-    /// Warnings about the command line itself.
-    pub(crate) notices: Vec<&'static str>,
 }
 
 /// The engines that can be asked for.
@@ -66,9 +75,10 @@ enum DaemonError {
 }
 
 /// Runs a daemon in the foreground until a signal ends it.
-pub(crate) fn run(options: DaemonOptions) -> ExitCode {
+/// `notices` are warnings about the command line itself.
+pub(crate) fn run(options: DaemonOptions, backend: Option<BackendChoice>, notices: &[&str]) -> ExitCode {
     logging::start(&options.log_level);
-    match serve(options) {
+    match serve(options, backend, notices) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             Terminal::of_process().complain(format_args!("Error: {error}"));
@@ -77,11 +87,15 @@ pub(crate) fn run(options: DaemonOptions) -> ExitCode {
     }
 }
 
-fn serve(options: DaemonOptions) -> Result<(), DaemonError> {
+fn serve(
+    options: DaemonOptions,
+    backend: Option<BackendChoice>,
+    notices: &[&str],
+) -> Result<(), DaemonError> {
     let environment = Environment::of_process();
     let state_dir = std::path::absolute(options.state_dir.map_or_else(|| environment.state_dir(), Ok)?)?;
     let config = options.config.or_else(|| environment.config_file());
-    refuse_btrfs(options.backend, config.as_deref())?;
+    refuse_btrfs(backend, config.as_deref())?;
     let place = environment.daemon_socket(options.socket.as_deref(), &state_dir);
 
     let (store, recovery) = Store::open(StoreOptions {
@@ -90,7 +104,7 @@ fn serve(options: DaemonOptions) -> Result<(), DaemonError> {
         clock: Arc::new(SystemClock::new()),
         ids: Arc::new(RandomIds),
     })?;
-    for notice in options.notices {
+    for notice in notices {
         tracing::warn!("{notice}");
     }
     for line in recovery.lines {

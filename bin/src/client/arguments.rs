@@ -10,6 +10,7 @@ use super::{Failure, Session};
 
 /// Which daemon, and how long to wait for it.
 #[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Daemon")]
 pub(crate) struct Connection {
     /// The daemon's ws-ckpt socket [default: $WS_CKPT_SOCKET, else where a daemon is found]
     #[arg(long, global = true, value_name = "PATH")]
@@ -100,7 +101,7 @@ fn parse_format(text: &str) -> Result<Format, std::convert::Infallible> {
 }
 
 /// A number of seconds, or one with the unit `s` or `ms`.
-fn parse_timeout(text: &str) -> Result<Duration, String> {
+pub(crate) fn parse_timeout(text: &str) -> Result<Duration, String> {
     let (number, unit): (&str, fn(u64) -> Duration) = if let Some(number) = text.strip_suffix("ms") {
         (number, Duration::from_millis)
     } else {

@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use crate::paths::Environment;
 use crate::terminal::Terminal;
 
-pub(crate) use arguments::{Connection, Verb};
+pub(crate) use arguments::{Connection, Verb, parse_timeout};
 use failure::Failure;
 use session::Session;
 

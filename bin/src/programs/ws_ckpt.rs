@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::client::{self, Connection, Verb};
 use crate::daemon::{self, BackendChoice, DaemonOptions};
-use crate::logging;
 
 /// Workspace checkpoints
 #[derive(Debug, Parser)]
@@ -30,19 +30,17 @@ enum Command {
 
 #[derive(Args, Debug)]
 struct Daemon {
+    #[command(flatten)]
+    options: DaemonOptions,
     /// Which engine keeps the snapshots
-    #[arg(long, value_enum, value_name = "ENGINE")]
+    #[arg(long, value_enum, value_name = "ENGINE", hide_possible_values = true)]
     backend: Option<BackendChoice>,
-    /// The configuration file [default: /etc/ws-ckpt/config.toml for root, else ws-ckpt/config.toml in
-    /// $XDG_CONFIG_HOME or ~/.config]
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-    /// What to log: error, warn, info, debug, trace or off
-    #[arg(long, value_name = "LEVEL", default_value = logging::DEFAULT_LEVEL, value_parser = logging::parse_level)]
-    log_level: String,
     /// Accepted and not used: nothing is mounted
     #[arg(long, value_name = "PATH")]
     mount_path: Option<PathBuf>,
+    /// Of the client only; here to be refused.
+    #[arg(long, hide = true, value_parser = client::parse_timeout)]
+    timeout: Option<Duration>,
 }
 
 /// The program.
@@ -50,30 +48,21 @@ pub fn main() -> ExitCode {
     let Cli { connection, command } = Cli::parse();
     match command {
         Command::Client(verb) => client::run("ws-ckpt", &connection, &verb),
-        Command::Daemon(daemon) => {
-            if connection.timeout.is_some() {
-                let text = "a daemon has no --timeout";
-                Cli::command().error(ErrorKind::ArgumentConflict, text).exit();
-            }
-            run_daemon(connection, daemon)
-        }
+        Command::Daemon(daemon) => run_daemon(connection, daemon),
     }
 }
 
 fn run_daemon(connection: Connection, daemon: Daemon) -> ExitCode {
-    let Daemon { backend, config, log_level, mount_path } = daemon;
-    let mut options = DaemonOptions {
-        state_dir: connection.state_dir,
-        socket: connection.socket,
-        config,
-        log_level,
-        backend,
-        notices: Vec::new(),
-    };
-    if mount_path.is_some() {
-        options.notices.push("--mount-path is ignored: workspaces stay where they are, nothing is mounted");
+    let Daemon { mut options, backend, mount_path, timeout } = daemon;
+    if timeout.is_some() || connection.timeout.is_some() {
+        Cli::command().error(ErrorKind::ArgumentConflict, "a daemon has no --timeout").exit();
     }
-    daemon::run(options)
+    // Given before the word `daemon`.
+    options.socket = options.socket.or(connection.socket);
+    options.state_dir = options.state_dir.or(connection.state_dir);
+    let notice = "--mount-path is ignored: workspaces stay where they are, nothing is mounted";
+    let notices: Vec<&str> = mount_path.iter().map(|_| notice).collect();
+    daemon::run(options, backend, &notices)
 }
 
 #[cfg(test)]
