@@ -1,6 +1,6 @@
 //! Init of a workspace that is registered: takes the directory over if it was replaced.
 
-use cofferdam_storage::ckpt::WorkspaceState;
+use cofferdam_storage::ckpt::{Error, WorkspaceState};
 
 use super::{After, Operation, Outcome, Target};
 use crate::ckpt::failure::Trouble;
@@ -12,7 +12,17 @@ impl Operation for Adopt {
     type Done = WorkspaceState;
 
     fn run(self, on: &Target) -> Result<Outcome<WorkspaceState>, Trouble> {
-        let state = on.backend.init(&on.peer, &on.workspace.path)?;
+        let path = &on.workspace.path;
+        // Registered paths are canonical. Where one is not any more, another directory would be registered by a name
+        // that already means this workspace.
+        if on.backend.canonical(&on.peer, path).is_ok_and(|canonical| canonical != *path) {
+            let text = format!(
+                "{} leads elsewhere by a link now; put the directory back, or run recover to forget it",
+                path.display()
+            );
+            return Err(Error::InvalidPath(text).into());
+        }
+        let state = on.backend.init(&on.peer, path)?;
         // A directory that now belongs to somebody else is another workspace, not this one's new state.
         let after =
             if state.workspace.id == on.workspace.id { After::State(state.clone()) } else { After::Same };
