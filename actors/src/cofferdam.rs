@@ -164,3 +164,6 @@ impl fmt::Debug for Builder {
         f.debug_struct("Builder").field("installation", &self.installation).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

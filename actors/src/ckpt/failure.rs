@@ -137,3 +137,112 @@ impl From<RoutingError> for Failure {
         Self { code, message: error.to_string() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::ErrorKind;
+
+    use cofferdam_protocol::ckpt::{SnapshotId, WorkspaceId};
+    use cofferdam_storage::ckpt::Obstacle;
+    use cofferdam_storage::path::RelPath;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(trouble: impl Into<Trouble>, code: Code, message: &str) {
+        assert_eq!(Failure::from(trouble.into()), Failure { code, message: message.to_owned() });
+    }
+
+    #[test]
+    fn what_the_engine_says_reaches_the_wire_with_its_code_and_the_texts_that_plug_ins_know() {
+        let ws = || WorkspaceId::new("ws-00ab12").unwrap();
+        let snapshot = || SnapshotId::new("one").unwrap();
+        let io = |kind: ErrorKind| Error::io("reading a", kind.into());
+        check(Error::WorkspaceNotFound(ws()), Code::WorkspaceNotFound, "workspace not found: ws-00ab12");
+        check(Error::SnapshotNotFound(snapshot()), Code::SnapshotNotFound, "snapshot not found: one");
+        check(
+            Error::SnapshotExists(snapshot()),
+            Code::SnapshotAlreadyExists,
+            "snapshot id 'one' already exists in workspace",
+        );
+        check(
+            Error::InsideWorkspace { workspace: ws(), path: "/p".into() },
+            Code::AlreadyInitialized,
+            "already inside workspace ws-00ab12 (/p)",
+        );
+        check(
+            Error::InvalidPath("path does not exist: /x".to_owned()),
+            Code::InvalidPath,
+            "path does not exist: /x",
+        );
+        check(
+            Error::SnapshotMissing(snapshot()),
+            Code::SnapshotNotFound,
+            "Snapshot 'one' subvolume is missing (data lost). Delete it with --force.",
+        );
+        check(
+            Error::Busy,
+            Code::WriteLockConflict,
+            "Workspace has active write operations. Please wait and retry.",
+        );
+        check(
+            io(ErrorKind::StorageFull),
+            Code::DiskSpaceInsufficient,
+            "insufficient disk space: reading a; free some and try again",
+        );
+        check(
+            io(ErrorKind::QuotaExceeded),
+            Code::DiskSpaceInsufficient,
+            "insufficient disk space: reading a; free some and try again",
+        );
+        check(io(ErrorKind::PermissionDenied), Code::IoError, "reading a: permission denied");
+        let obstacle = Obstacle { path: RelPath::new(b"a/b").unwrap(), why: "it is immutable".to_owned() };
+        check(
+            Error::Preflight(vec![obstacle]),
+            Code::IoError,
+            "rollback not begun, nothing was changed: a/b: it is immutable",
+        );
+        for error in [Error::WorkspaceReplaced("/p".into()), Error::WorkspaceGone("/p".into())] {
+            let failure = Failure::from(error);
+            assert_eq!(failure.code, Code::InvalidPath);
+            assert!(failure.message.starts_with("/p "), "{failure}");
+        }
+        for error in [
+            Error::Corrupt("x".to_owned()),
+            Error::Catalog("x".to_owned()),
+            Error::InvalidMetadata("x".to_owned()),
+        ] {
+            assert_eq!(Failure::from(error).code, Code::InternalError);
+        }
+        assert_eq!(Failure::from(Error::NothingToUndo).code, Code::SnapshotNotFound);
+    }
+
+    #[test]
+    fn what_the_actors_refuse_reaches_the_wire_likewise() {
+        let text = || "x".to_owned();
+        check(RoutingError::WorkspaceNotFound(text()), Code::WorkspaceNotFound, "workspace not found: x");
+        check(RoutingError::BlankPath, Code::InvalidPath, "workspace path is empty");
+        check(RoutingError::SnapshotNotFound(text()), Code::SnapshotNotFound, "snapshot not found: x");
+        check(
+            RoutingError::AmbiguousPrefix { prefix: text(), matches: 3 },
+            Code::SnapshotNotFound,
+            "ambiguous snapshot prefix 'x': 3 matches",
+        );
+        check(
+            RoutingError::SeveralWorkspaces(text()),
+            Code::SnapshotNotFound,
+            "snapshot 'x' matches in multiple workspaces, please specify --workspace/-w",
+        );
+        check(
+            RoutingError::Pinned,
+            Code::ConfirmationRequired,
+            "Snapshot is pinned, use --force to confirm deletion",
+        );
+        check(
+            RoutingError::WriteConflict,
+            Code::WriteLockConflict,
+            "Workspace has active write operations. Please wait and retry.",
+        );
+        check(RoutingError::Reload(text()), Code::InternalError, "Failed to reload config: x");
+    }
+}

@@ -11,7 +11,7 @@ mod retention;
 mod shown;
 mod snapshot_actor;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod ticket;
 mod workspace_actor;
 

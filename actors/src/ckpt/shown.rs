@@ -38,3 +38,39 @@ fn shown_kind(kind: FileKind) -> Option<String> {
     };
     Some(text.to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+
+    use cofferdam_storage::path::RelPath;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(path: &[u8], kind: ChangeKind, expected: (&str, DiffKind, Option<&str>)) {
+        let entry = shown_change(&Change { path: RelPath::new(path).unwrap(), kind });
+        assert_eq!((entry.path.as_str(), entry.change_type, entry.detail.as_deref()), expected);
+    }
+
+    #[test]
+    fn a_change_is_shown_as_the_contract_words_it() {
+        use ChangeKind::*;
+        check(b"f", Added(FileKind::File), ("f", DiffKind::Added, None));
+        check(b"d/e", Added(FileKind::Directory), ("d/e", DiffKind::Added, Some("directory")));
+        check(b"l", Added(FileKind::Symlink), ("l", DiffKind::Added, Some("symlink")));
+        check(b"f", Modified, ("f", DiffKind::Modified, None));
+        check(b"f", Deleted(FileKind::File), ("f", DiffKind::Deleted, None));
+        check(b"d", Deleted(FileKind::Directory), ("d", DiffKind::Deleted, Some("directory")));
+        check(b"l", Deleted(FileKind::Symlink), ("l", DiffKind::Deleted, None));
+        let from = RelPath::new("alt größe".as_bytes()).unwrap();
+        let renamed = ("a b/\\xffneu", DiffKind::Renamed, Some("alt größe → a b/\\xffneu"));
+        check(b"a b/\xffneu", Renamed { from }, renamed);
+    }
+
+    #[test]
+    fn a_path_can_be_sent_back_unless_it_is_not_text() {
+        assert_eq!(shown_path(Path::new("/a\\b/größe")), "/a\\b/größe");
+        assert_eq!(shown_path(Path::new(OsStr::from_bytes(b"/a\xff"))), "/a\\xff");
+    }
+}

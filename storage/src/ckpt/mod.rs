@@ -22,6 +22,6 @@ pub mod scan;
 mod store;
 
 pub use backend::Backend;
-pub use error::{Error, Result};
+pub use error::{Error, Obstacle, Result};
 pub use model::*;
 pub use store::{Store, StoreOptions, check_state_dir};

@@ -16,8 +16,6 @@ use super::{SnapshotActor, blocking};
 const USAGE_INTERVAL: Duration = Duration::from_secs(30);
 /// How often collection looks for work nobody announced, such as trash whose time is up.
 const COLLECT_INTERVAL: Duration = Duration::from_secs(60 * 60);
-/// The longest interval a timer is set to; whoever configures more wants never.
-const LONGEST: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 /// The share of the filesystem in use, in percent, above which the log says so (facts §3).
 const NEARLY_FULL: u128 = 90;
 
@@ -36,7 +34,7 @@ impl SnapshotActor {
         let health = settings.health_check_interval_secs;
         let mut every = |interval: Duration, run: fn(&mut Self, &mut Context<Self>)| {
             if !interval.is_zero() {
-                self.timers.0.push(ctx.run_interval(interval.min(LONGEST), run));
+                self.timers.0.push(ctx.run_interval(interval, run));
             }
         };
         every(Duration::from_secs(clean), Self::clean_all);

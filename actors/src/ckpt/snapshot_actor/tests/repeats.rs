@@ -1,6 +1,7 @@
 //! Requests that come twice.
 
 use super::*;
+use cofferdam_storage::ckpt::Error;
 
 /// Tells the daemon that an answer got lost.
 async fn lost<M: Repeatable>(daemon: &Daemon, request: M, answer: M::Answer)
@@ -143,6 +144,18 @@ async fn a_lost_answer_never_stands_in_for_work_that_can_be_done() {
     let forgotten = daemon.ask(forget.clone()).await.unwrap();
     lost(&daemon, forget.clone(), forgotten).await;
     assert_eq!(daemon.ask(forget).await.unwrap(), "/p");
+}
+
+#[actix::test]
+async fn a_lost_answer_hides_no_other_failure() {
+    let backend = FakeBackend::with(&[("/p", ALICE)]);
+    let daemon = Daemon::start(&backend).await;
+    let make = checkpoint(ALICE, "/p", "one");
+    let made = daemon.ask(make.clone()).await.unwrap();
+    lost(&daemon, make.clone(), made).await;
+    daemon.ask(delete(Some("/p"), "one")).await.unwrap();
+    backend.fail("checkpoint", Error::NoSpace { what: "writing a pack".to_owned() });
+    assert_eq!(daemon.ask(make).await.unwrap_err().code, Code::DiskSpaceInsufficient);
 }
 
 #[actix::test]

@@ -59,9 +59,8 @@ async fn nothing_is_cleaned_up_unless_it_is_configured_and_a_reload_sets_the_tim
     let never = Config { auto_cleanup_interval_secs: 0, ..keep("0") };
     let someday = Config { auto_cleanup_interval_secs: u64::MAX, ..keep("0") };
     let soon = Config { auto_cleanup_interval_secs: 3600, ..keep("1") };
-    let daemon = Daemon::start_with(&backend, off).await;
-    pass(3 * DAY).await;
-    for settings in [never, someday] {
+    let daemon = Daemon::start_with(&backend, keep("0")).await;
+    for settings in [off, never, someday] {
         daemon.source.set(Some(settings));
         daemon.ask(ReloadConfig { peer: user(ALICE) }).await.unwrap();
         pass(3 * DAY).await;
