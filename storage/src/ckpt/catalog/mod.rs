@@ -9,6 +9,8 @@ mod copy;
 mod packs;
 mod schema;
 mod snapshots;
+#[cfg(test)]
+mod tests;
 mod workspaces;
 
 use std::collections::{BTreeSet, HashMap, HashSet};

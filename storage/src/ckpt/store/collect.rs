@@ -70,8 +70,9 @@ impl Store {
 
     /// Finds what is needed, and condemns the packs in which nothing is.
     fn mark(&self, progress: &mut Progress) -> Result<Plan> {
-        let (roots, generation) = self.catalog.roots()?;
+        // Before the roots: of a pack that is published in between, nothing would seem to be needed.
         let packs = self.catalog.packs(PackState::Live)?;
+        let (roots, generation) = self.catalog.roots()?;
         let mut needed = Reach::default();
         for root in roots {
             // A damaged snapshot hides what it needs, so nothing may go as long as it is there.

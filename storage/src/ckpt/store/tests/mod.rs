@@ -5,6 +5,7 @@ mod checkpoint;
 mod diff;
 mod faults;
 mod fixture;
+mod full_disk;
 mod init;
 mod open;
 mod removal;

@@ -1,0 +1,86 @@
+//! The schema does not change unnoticed, and the database works where space is short.
+
+use std::path::Path;
+
+use diesel::prelude::*;
+use diesel::sql_types::Text;
+
+use super::{Catalog, CatalogCopy, connection};
+use crate::ckpt::error::Error;
+use crate::clock::{RandomIds, WallTime};
+use crate::disk::Disk;
+use crate::fs::FileIdentity;
+
+fn register(catalog: &Catalog, path: &str) -> Result<(), Error> {
+    let identity = FileIdentity::from_bytes(b"identity");
+    catalog.register(Path::new(path), 7, &identity, WallTime(1)).map(drop)
+}
+
+#[derive(QueryableByName)]
+struct Line {
+    #[diesel(sql_type = Text)]
+    line: String,
+}
+
+/// If this fails, stores that people have would not fit any more: add a migration, raise the version, and freeze
+/// the new schema beside the old ones.
+#[test]
+fn the_schema_of_a_version_is_frozen() {
+    let dir = tempfile::tempdir().unwrap();
+    let catalog = Catalog::open(&Disk::default(), dir.path()).unwrap();
+    let query = "SELECT coalesce(sql, name) || ';' AS line FROM sqlite_schema
+                 WHERE name NOT LIKE '%diesel%' ORDER BY name";
+    let lines: Vec<Line> = catalog.read(|database| Ok(diesel::sql_query(query).load(database)?)).unwrap();
+    let schema: String = lines.into_iter().map(|row| row.line + "\n").collect();
+    assert_eq!(connection::SCHEMA_VERSION, 1);
+    assert_eq!(schema, include_str!("frozen/v1.sql"));
+}
+
+#[test]
+fn a_copy_of_an_open_catalog_has_what_was_committed_and_goes_with_its_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let disk = Disk::default();
+    let catalog = Catalog::open(&disk, dir.path()).unwrap();
+    register(&catalog, "/one").unwrap();
+    let copy = CatalogCopy::take(&disk, dir.path(), &RandomIds).unwrap();
+    register(&catalog, "/two").unwrap();
+    assert_eq!(copy.catalog().workspaces().unwrap().len(), 1);
+    assert_eq!(catalog.workspaces().unwrap().len(), 2);
+    let files = copy.catalog().dir.clone();
+    assert!(files.exists());
+    drop(copy);
+    assert!(!files.exists());
+}
+
+#[test]
+fn a_file_that_is_no_database_is_damage() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("catalog.sqlite3"), "x".repeat(10_000)).unwrap();
+    let error = Catalog::open(&Disk::default(), dir.path()).map(drop).unwrap_err();
+    assert!(matches!(error, Error::Corrupt(_)), "{error}");
+}
+
+#[test]
+fn another_programs_database_is_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("catalog.sqlite3");
+    let mut database = SqliteConnection::establish(file.to_str().unwrap()).unwrap();
+    diesel::connection::SimpleConnection::batch_execute(
+        &mut database,
+        "PRAGMA user_version = 1; CREATE TABLE theirs (x)",
+    )
+    .unwrap();
+    drop(database);
+    let error = Catalog::open(&Disk::default(), dir.path()).map(drop).unwrap_err();
+    assert!(error.to_string().contains("another program's"), "{error}");
+}
+
+#[test]
+fn a_database_that_somebody_else_has_open_is_an_error_that_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let _held = Catalog::open(&Disk::default(), dir.path()).unwrap();
+    let mut other =
+        SqliteConnection::establish(dir.path().join("catalog.sqlite3").to_str().unwrap()).unwrap();
+    let error = diesel::sql_query("SELECT * FROM packs").execute(&mut other).unwrap_err();
+    assert!(error.to_string().contains("locked"), "{error}");
+}

@@ -1,0 +1,92 @@
+//! A filesystem without a byte left.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::Command;
+
+use super::fixture::*;
+use crate::ckpt::error::Error;
+use crate::ckpt::{Backend, Store, StoreOptions};
+use crate::disk::Disk;
+use crate::peer::Peer;
+
+/// A small filesystem of its own, unmounted at the end.
+struct Small {
+    place: Place,
+    at: PathBuf,
+}
+
+impl Small {
+    /// `None`, with a word why, where nothing can be mounted.
+    fn new() -> Option<Self> {
+        let place = Place::with_files();
+        let at = place.path("small");
+        std::fs::create_dir(&at).unwrap();
+        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=2m", "tmpfs"]).arg(&at).output();
+        match mounted {
+            Ok(output) if output.status.success() => Some(Self { place, at }),
+            Ok(output) => {
+                eprintln!("skipped: {}", String::from_utf8_lossy(&output.stderr).trim());
+                None
+            }
+            Err(error) => {
+                eprintln!("skipped: mount: {error}");
+                None
+            }
+        }
+    }
+
+    fn options(&self) -> StoreOptions {
+        StoreOptions { state_dir: self.at.join("state"), ..self.place.options(Disk::default()) }
+    }
+
+    /// Takes all space that is left.
+    fn fill(&self) {
+        let mut file = File::create(self.at.join("fill")).unwrap();
+        for size in [1 << 16, 1 << 12, 1] {
+            while file.write(&vec![b'x'; size]).is_ok_and(|written| written > 0) {}
+        }
+    }
+
+    fn free(&self) {
+        File::create(self.at.join("fill")).unwrap();
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        // Lazily: a failed test may have the store open.
+        let _ = Command::new("umount").arg("-l").arg(&self.at).status();
+    }
+}
+
+fn is_full<T: std::fmt::Debug>(result: Result<T, Error>) {
+    assert!(matches!(result, Err(Error::NoSpace { .. })), "{result:?}");
+}
+
+#[test]
+fn on_a_full_disk_the_store_opens_and_lists_and_says_that_it_is_full() {
+    let Some(small) = Small::new() else { return };
+    let store = Store::open(small.options()).unwrap().0;
+    let ws = init(&store, small.place.ws()).unwrap();
+    checkpoint(&store, &ws, "one");
+    let before = shown(&store);
+    small.fill();
+    drop(store);
+    let (store, _) = Store::open(small.options()).unwrap();
+    assert_eq!(shown(&store), before);
+    let usage = store.usage().unwrap();
+    assert_eq!(usage.used, usage.total);
+    small.place.write(&[("a", &noise(1, 100_000))]);
+    for _ in 0..6 {
+        is_full(store.checkpoint(&Peer::own(), &ws, &named("two")));
+        is_full(store.rollback(&Peer::own(), &ws, &id("one")));
+        assert_eq!(shown(&store), before);
+    }
+    assert_eq!(small.place.read("a"), noise(1, 100_000));
+    small.free();
+    assert_eq!(checkpoint(&store, &ws, "two"), "created");
+    store.rollback(&Peer::own(), &ws, &id("one")).unwrap();
+    assert_sound(&store, 2);
+}
