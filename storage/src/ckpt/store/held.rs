@@ -5,6 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use cofferdam_protocol::ckpt::WorkspaceId;
+use rustix::fs::FlockOperation;
 
 use super::Store;
 use super::locks::PathLock;
@@ -19,11 +20,18 @@ use crate::peer::Peer;
 pub(super) struct Held<'a> {
     /// Its registration.
     pub(super) row: WorkspaceRow,
-    /// Its directory; closing it lets other processes in.
+    /// Its directory, locked against other processes.
     pub(super) root: Arc<Root>,
     /// Staging directories of rollbacks, here and in workspaces inside this one.
     pub(super) ignore: HashSet<RelPath>,
     _lock: PathLock<'a>,
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        // Closing the directory is not enough: a child process that is being started has it for a moment, too.
+        let _ = rustix::fs::flock(&*self.root, FlockOperation::Unlock);
+    }
 }
 
 impl Store {

@@ -28,8 +28,8 @@ pub(super) struct Places {
     packs: OwnedFd,
     /// Exclusively flocked while files of packs are removed.
     collect_lock: File,
-    /// Keeps other daemons out until it is closed.
-    _daemon_lock: File,
+    /// Keeps other daemons out.
+    daemon_lock: File,
 }
 
 /// The directory of the store in a state directory.
@@ -57,7 +57,7 @@ impl Places {
             journal: open_dir(&store.join("journal"))?,
             packs: open_dir(&packs_dir(&state))?,
             collect_lock: open_or_make(disk, &store, COLLECT_LOCK)?,
-            _daemon_lock: daemon_lock,
+            daemon_lock,
             state,
             store,
         })
@@ -124,6 +124,13 @@ impl Places {
         let fs = rustix::fs::statvfs(&self.state).context(|| self.state.display().to_string())?;
         let bytes = |blocks: u64| blocks.saturating_mul(fs.f_frsize);
         Ok(FsUsage { total: bytes(fs.f_blocks), used: bytes(fs.f_blocks.saturating_sub(fs.f_bfree)) })
+    }
+}
+
+impl Drop for Places {
+    fn drop(&mut self) {
+        // Closing the file is not enough: a child process that is being started has it for a moment, too.
+        let _ = rustix::fs::flock(&self.daemon_lock, FlockOperation::Unlock);
     }
 }
 

@@ -71,7 +71,9 @@ impl Store {
             // It was never begun, so there is nothing to undo.
             late.settle(Outcome::TakenBack)?;
         }
-        result
+        let done = result?;
+        self.step("rollback.published")?;
+        Ok(done)
     }
 
     fn has_journal(&self, row: &WorkspaceRow) -> Result<bool> {

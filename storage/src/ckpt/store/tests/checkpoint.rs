@@ -196,7 +196,7 @@ fn what_cannot_be_read_is_named_in_the_warnings() {
     let place = Place::with_files();
     let store = place.open();
     let ws = init(&store, place.ws()).unwrap();
-    std::fs::set_permissions(place.ws().join("a"), std::fs::Permissions::from_mode(0)).unwrap();
+    std::fs::set_permissions(place.ws().join("a"), std::fs::Permissions::from_mode(0o000)).unwrap();
     checkpoint(&store, &ws, "one");
     let warnings = store.warnings(&ws, &id("one")).unwrap();
     assert_eq!(warnings.len(), 1);
