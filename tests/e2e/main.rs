@@ -11,6 +11,7 @@ mod daemon;
 mod diff;
 mod errors;
 mod fidelity;
+mod filesystems;
 mod frames;
 mod full_disk;
 mod init;

@@ -132,10 +132,16 @@ fn make_writable(dir: &Path) {
     }
 }
 
-/// Moves a name, as an editor's atomic save does.
+/// Moves a name as `mv` does: where the system cannot move it, by a copy.
 pub fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) {
-    let from = from.as_ref();
-    std::fs::rename(from, to).unwrap_or_else(|e| panic!("{}: {e}", from.display()));
+    let (from, to) = (from.as_ref(), to.as_ref());
+    match std::fs::rename(from, to) {
+        Err(e) if e.kind() == std::io::ErrorKind::CrossesDevices => {
+            copy_tree(from, to, None);
+            remove(from);
+        }
+        moved => moved.unwrap_or_else(|e| panic!("{}: {e}", from.display())),
+    }
 }
 
 /// Copies a tree as `cp -a` does. With `limit`, regular files are copied until that many bytes have been.

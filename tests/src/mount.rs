@@ -4,6 +4,15 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// Whether this kernel knows a filesystem, loading its module if it has one.
+pub fn kernel_has(filesystem: &str) -> bool {
+    let known = || {
+        let list = std::fs::read_to_string("/proc/filesystems").unwrap();
+        list.lines().any(|line| line.split_whitespace().last() == Some(filesystem))
+    };
+    known() || (Command::new("modprobe").arg(filesystem).output().is_ok() && known())
+}
+
 /// A mounted filesystem; unmounted when dropped.
 #[derive(Debug)]
 pub struct Mount {
@@ -19,9 +28,33 @@ impl Mount {
 
     /// An ext4 of `mib` MiB at the directory `at`, made if it is not there; its image lies beside it.
     pub fn ext4(at: &Path, mib: u64) -> Self {
+        Self::image(at, mib, &["mkfs.ext4", "-q", "-m", "0", "-O", "^has_journal"])
+    }
+
+    /// An xfs of the least size it takes.
+    pub fn xfs(at: &Path) -> Self {
+        Self::image(at, 320, &["mkfs.xfs", "-q"])
+    }
+
+    /// A btrfs.
+    pub fn btrfs(at: &Path) -> Self {
+        Self::image(at, 256, &["mkfs.btrfs", "-q"])
+    }
+
+    /// An overlay at the directory `at` whose lower layer is the directory `lower`; its upper layer lies beside it.
+    pub fn overlay(lower: &Path, at: &Path) -> Self {
+        let (upper, work) = (at.with_extension("upper"), at.with_extension("work"));
+        std::fs::create_dir_all(&upper).unwrap();
+        std::fs::create_dir_all(&work).unwrap();
+        let layers =
+            format!("lowerdir={},upperdir={},workdir={}", lower.display(), upper.display(), work.display());
+        Self::new(at, &["-t", "overlay", "-o", &layers, "overlay"])
+    }
+
+    fn image(at: &Path, mib: u64, mkfs: &[&str]) -> Self {
         let image = at.with_extension("img");
         File::create(&image).and_then(|file| file.set_len(mib << 20)).unwrap();
-        run(Command::new("mkfs.ext4").args(["-q", "-m", "0", "-O", "^has_journal"]).arg(&image));
+        run(Command::new(mkfs[0]).args(&mkfs[1..]).arg(&image));
         Self::new(at, &["-o", "loop", &image.to_string_lossy()])
     }
 
