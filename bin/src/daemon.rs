@@ -11,7 +11,6 @@ use cofferdam_actors::ckpt::{Ckpt, ConfigFile, Installation};
 use cofferdam_actors::{Cofferdam, StartError};
 use cofferdam_storage::ckpt::config::{BackendKind, Config};
 use cofferdam_storage::ckpt::{Store, StoreOptions};
-use cofferdam_storage::clock::{RandomIds, SystemClock};
 use cofferdam_storage::fault;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -98,12 +97,8 @@ fn serve(
     refuse_btrfs(backend, config.as_deref())?;
     let place = environment.daemon_socket(options.socket.as_deref(), &state_dir);
 
-    let (store, recovery) = Store::open(StoreOptions {
-        state_dir: state_dir.clone(),
-        disk: fault::disk_from_env(),
-        clock: Arc::new(SystemClock::new()),
-        ids: Arc::new(RandomIds),
-    })?;
+    let (store, recovery) =
+        Store::open(StoreOptions { disk: fault::disk_from_env(), ..StoreOptions::new(&state_dir) })?;
     for notice in notices {
         tracing::warn!("{notice}");
     }

@@ -33,7 +33,7 @@ use super::error::{Context, Error, Result};
 use super::format::{Manifest, ObjectId, ObjectKind, ObjectSource};
 use super::model::*;
 use super::pack::{ObjectReader, PackStorage};
-use crate::clock::{Clock, IdGen};
+use crate::clock::{Clock, IdGen, RandomIds, SystemClock};
 use crate::disk::Disk;
 use crate::peer::Peer;
 use locks::Locks;
@@ -71,6 +71,18 @@ pub struct StoreOptions {
     pub clock: Arc<dyn Clock>,
     /// Where names of packs and operations come from.
     pub ids: Arc<dyn IdGen>,
+}
+
+impl StoreOptions {
+    /// A store in `state_dir`, on this machine's disk, with its clock, and with random names.
+    pub fn new(state_dir: impl Into<PathBuf>) -> Self {
+        Self {
+            state_dir: state_dir.into(),
+            disk: Disk::default(),
+            clock: Arc::new(SystemClock::new()),
+            ids: Arc::new(RandomIds),
+        }
+    }
 }
 
 impl Store {
