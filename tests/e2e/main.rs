@@ -5,6 +5,7 @@
 mod checkpoint;
 mod cleanup;
 mod cli;
+mod concurrency;
 mod config;
 mod crash;
 mod daemon;
