@@ -1,5 +1,7 @@
 //! Answers Init.
 
+use std::sync::Arc;
+
 use actix::prelude::*;
 use cofferdam_protocol::ckpt::WorkspaceId;
 use cofferdam_storage::peer::Peer;
@@ -28,21 +30,28 @@ impl Handler<InitWorkspace> for SnapshotActor {
 }
 
 impl SnapshotActor {
-    /// Reads a new workspace's tree in the background.
+    /// Reads a new workspace's tree in the background, unless a checkpoint has read it by the time it is its turn.
     fn prime(&mut self, id: WorkspaceId, peer: Peer, ctx: &mut Context<Self>) {
-        if let Some(registered) = self.registry.get(&id) {
-            registered.priming.send_replace(true);
-        }
-        let primed = self.write_in(Turn::Background, id.clone(), id.to_string(), peer, Prime);
-        ctx.spawn(primed.map(move |result, actor, _| {
-            if let Err(failure) = result {
-                // The first checkpoint reads the tree itself, and says what is wrong with it.
-                tracing::debug!(workspace = %id, %failure, "a new workspace could not be read in advance");
+        let turn = Arc::clone(&self.primes).acquire_owned();
+        ctx.spawn(turn.into_actor(self).then(move |turn, actor, _| {
+            match actor.registry.get(&id) {
+                Some(registered) if registered.view.snapshots.is_empty() => {
+                    registered.priming.send_replace(true);
+                }
+                _ => return done(()),
             }
-            if let Some(registered) = actor.registry.get(&id) {
-                registered.priming.send_replace(false);
-            }
-        }));
+            let primed = actor.write_in(Turn::Background, id.clone(), id.to_string(), peer, Prime);
+            Box::pin(primed.map(move |result, actor, _| {
+                if let Some(registered) = actor.registry.get(&id) {
+                    registered.priming.send_replace(false);
+                }
+                drop(turn);
+                result.inspect_err(|failure| {
+                    // The first checkpoint reads the tree itself, and says what is wrong with it.
+                    tracing::debug!(workspace = %id, %failure, "a new workspace could not be read in advance");
+                })
+            }))
+        }).map(|_, _, _| ()));
     }
 
     /// Takes the directory over if it replaced the registered one. Whatever is being done to the workspace has just

@@ -1,6 +1,6 @@
 //! The registry of workspaces: routes every request, and answers from memory what memory knows.
 //!
-//! One file per concern: [`find`] which workspace a client means, [`write`] how a write gets its turn, [`repeats`]
+//! One file per concern: [`find`] which workspace a client means, [`mod@write`] how a write gets its turn, [`repeats`]
 //! what happens to a request that comes twice, [`schedule`] what happens by itself; the others answer messages.
 
 mod checkpoint;
@@ -72,6 +72,8 @@ pub(super) struct SnapshotActor {
     room: Arc<Semaphore>,
     reads: Arc<Semaphore>,
     checks: Arc<Semaphore>,
+    /// New trees are read one at a time: it is work ahead of time, and must not be in anybody's way.
+    primes: Arc<Semaphore>,
 }
 
 /// Reads what is on disk and starts the actors.
@@ -128,6 +130,7 @@ impl SnapshotActor {
             room: Arc::new(Semaphore::new(MAX_REQUESTS)),
             reads: Arc::new(Semaphore::new(MAX_READS)),
             checks: Arc::new(Semaphore::new(1)),
+            primes: Arc::new(Semaphore::new(1)),
         }
     }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use actix::prelude::*;
 use cofferdam_protocol::ckpt::SnapshotId;
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 use super::messages::*;
 use super::{Failure, RoutingError, SnapshotActor, Step};
@@ -34,12 +35,8 @@ pub(super) struct Repeats {
 /// Requests under way, each with those that came again and wait for its answer.
 type Running<M, T> = HashMap<M, Vec<oneshot::Sender<Result<T, Failure>>>>;
 
-/// Answers that did not reach their client.
-pub(super) struct Undeliverable<M: Repeatable> {
-    /// With a number that grows with every answer.
-    answers: HashMap<M, (u64, M::Answer)>,
-    last: u64,
-}
+/// Answers that did not reach their client, each with the end of its time.
+pub(super) struct Undeliverable<M: Repeatable>(HashMap<M, (Instant, M::Answer)>);
 
 /// A request that is joined rather than run beside itself.
 pub(super) trait Joinable:
@@ -83,35 +80,30 @@ repeats! {
 
 impl<M: Repeatable> Default for Undeliverable<M> {
     fn default() -> Self {
-        Self { answers: HashMap::new(), last: 0 }
+        Self(HashMap::new())
     }
 }
 
 impl<M: Repeatable> Undeliverable<M> {
-    /// Keeps an answer, in the place of the oldest if there are too many, and returns its number.
-    fn keep(&mut self, request: M, answer: M::Answer) -> u64 {
-        if self.answers.len() >= MAX_REMEMBERED {
-            let oldest = self.answers.iter().min_by_key(|(_, (number, _))| *number);
+    /// Keeps an answer for a while; in the place of the oldest if there are too many.
+    fn keep(&mut self, request: M, answer: M::Answer) {
+        let now = Instant::now();
+        self.0.retain(|_, (end, _)| *end > now);
+        if self.0.len() >= MAX_REMEMBERED {
+            let oldest = self.0.iter().min_by_key(|(_, (end, _))| *end);
             if let Some(oldest) = oldest.map(|(request, _)| request.clone()) {
-                self.answers.remove(&oldest);
+                self.0.remove(&oldest);
             }
         }
-        self.last += 1;
-        self.answers.insert(request, (self.last, answer));
-        self.last
-    }
-
-    /// Forgets an answer, unless a newer one took its place.
-    fn forget(&mut self, request: &M, number: u64) {
-        if self.answers.get(request).is_some_and(|(current, _)| *current == number) {
-            self.answers.remove(request);
-        }
+        self.0.insert(request, (now + REMEMBERED, answer));
     }
 
     /// The answer that was lost, if `result` is how the identical request fails after the first one's success.
     fn in_place_of(&self, request: &M, result: Result<M::Answer, Failure>) -> Result<M::Answer, Failure> {
-        match (result, self.answers.get(request)) {
-            (Err(failure), Some((_, answer))) if failure.code == M::REPEATED => Ok(answer.clone()),
+        match (result, self.0.get(request)) {
+            (Err(failure), Some((end, answer))) if failure.code == M::REPEATED && *end > Instant::now() => {
+                Ok(answer.clone())
+            }
             (result, _) => result,
         }
     }
@@ -162,13 +154,9 @@ impl SnapshotActor {
 impl<M: Rememberable> Handler<Undelivered<M>> for SnapshotActor {
     type Result = ();
 
-    fn handle(&mut self, Undelivered { request, answer }: Undelivered<M>, ctx: &mut Context<Self>) {
-        if request.weight() > MAX_WEIGHT {
-            return;
+    fn handle(&mut self, Undelivered { request, answer }: Undelivered<M>, _: &mut Context<Self>) {
+        if request.weight() <= MAX_WEIGHT {
+            M::undeliverable(&mut self.repeats).keep(request, answer);
         }
-        let number = M::undeliverable(&mut self.repeats).keep(request.clone(), answer);
-        ctx.run_later(REMEMBERED, move |actor, _| {
-            M::undeliverable(&mut actor.repeats).forget(&request, number);
-        });
     }
 }

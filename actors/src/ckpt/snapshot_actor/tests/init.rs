@@ -134,6 +134,26 @@ async fn reading_a_new_tree_tries_nobodys_patience() {
 }
 
 #[actix::test]
+async fn new_trees_are_read_one_at_a_time_and_not_after_a_checkpoint_has() {
+    let backend = FakeBackend::with(&[("/a", ALICE), ("/b", ALICE), ("/c", ALICE)]);
+    let daemon = Daemon::start(&backend).await;
+    let (mut first, mut second) = (backend.hold("prime"), backend.hold("prime"));
+    for path in ["/a", "/b", "/c"] {
+        daemon.ask(init(ALICE, path)).await.unwrap();
+    }
+    first.entered().await;
+    // One whose turn has not come keeps nobody waiting.
+    assert_eq!(daemon.ask(checkpoint(ALICE, "/b", "one")).await.unwrap(), created("one"));
+    assert_eq!(backend.count("prime"), 1);
+    first.release();
+    second.entered().await;
+    second.release();
+    let mut changes = backend.changes();
+    changes.retain(|call| !call.starts_with("init"));
+    assert_eq!(changes, ["prime ws-000000", "checkpoint one", "prime ws-000002"]);
+}
+
+#[actix::test]
 async fn a_tree_that_cannot_be_read_in_advance_is_registered_all_the_same() {
     let backend = FakeBackend::with(&[("/p", ALICE)]);
     let daemon = Daemon::start(&backend).await;
