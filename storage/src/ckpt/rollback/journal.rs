@@ -100,6 +100,7 @@ pub(super) enum How {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct MetaStep {
     pub(super) path: RelPath,
+    /// What it is for; the size is that of what was captured.
     pub(super) seen: Seen,
     /// `None`: it is new, and going back removes it.
     pub(super) old: Option<Meta>,
@@ -107,14 +108,17 @@ pub(super) struct MetaStep {
 }
 
 impl MetaStep {
-    /// Whether this is what it was, as far as content goes; part of the metadata may have been set already.
+    /// Whether this is still the file that was captured, or looks as if its content were; part of its metadata may have
+    /// been set already.
     pub(super) fn is_for(&self, now: &Seen) -> bool {
-        let times = [self.seen.mtime, self.new.mtime, self.old.as_ref().unwrap_or(&self.new).mtime];
-        (now.kind, now.size) == (self.seen.kind, self.seen.size)
-            && match now.kind {
-                FileKind::Directory => now.is(&self.seen),
-                _ => times.contains(&now.mtime),
-            }
+        now.is(&self.seen) || (now.kind != FileKind::Directory && !self.is_written(now))
+    }
+
+    /// Whether it was written to since it was captured.
+    pub(super) fn is_written(&self, now: &Seen) -> bool {
+        let times = [&self.new, self.old.as_ref().unwrap_or(&self.new)].map(|meta| meta.mtime);
+        (now.kind, now.size) != (self.seen.kind, self.seen.size)
+            || (now.kind != FileKind::Directory && !times.contains(&now.mtime))
     }
 }
 

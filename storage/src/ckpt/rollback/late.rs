@@ -102,18 +102,17 @@ impl Inspector<'_> {
         if newer { self.keep(&step.path, &area, slot) } else { Ok(()) }
     }
 
-    /// Something that stays where it is and gets other metadata. True if it was written to.
-    pub(super) fn in_place(&mut self, step: &MetaStep, rule: Rule) -> Result<bool> {
+    /// Something that stays where it is and gets other metadata.
+    pub(super) fn in_place(&mut self, step: &MetaStep, rule: Rule) -> Result<()> {
         let what = || format!("look at {}", step.path);
-        let Some((parent, name)) = step.path.split() else { return Ok(false) };
-        let Some(dir) = self.places.dir(&parent).context(what)? else { return Ok(false) };
-        let Some(now) = self.places.see(&*dir, &name).context(what)? else { return Ok(false) };
-        let written = !step.is_for(&now);
+        let Some((parent, name)) = step.path.split() else { return Ok(()) };
+        let Some(dir) = self.places.dir(&parent).context(what)? else { return Ok(()) };
+        let Some(now) = self.places.see(&*dir, &name).context(what)? else { return Ok(()) };
         // After a crash the time of change may be our own doing.
-        if written || (rule == Rule::Displace && since(now.ctime, self.captured_from)) {
+        if step.is_written(&now) || (rule == Rule::Displace && since(now.ctime, self.captured_from)) {
             self.keep(&step.path, &dir, &name)?;
         }
-        Ok(written)
+        Ok(())
     }
 
     /// Something newer that was left where it is.

@@ -54,7 +54,7 @@ pub(super) fn apply(disk: &Disk, thing: Thing<'_>, had: &[Xattr], wanted: &Meta)
     }
     for (name, new) in &wanted.xattrs {
         let capability = **name == *CAPABILITY;
-        if (value(had, name) == Some(new) && !(capability && chown)) || (capability && less) {
+        if (value(had, name) == Some(&**new) && !(capability && chown)) || (capability && less) {
             continue;
         }
         match writable(disk, thing, mode, &mut chmod, |thing| thing.set_xattr(disk, name, new)) {
@@ -97,8 +97,8 @@ fn refused(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::PERM | Errno::ACCESS | Errno::INVAL | Errno::NOTSUP))
 }
 
-fn value<'a>(xattrs: &'a [Xattr], name: &[u8]) -> Option<&'a Box<[u8]>> {
-    xattrs.iter().find(|(there, _)| **there == *name).map(|(_, value)| value)
+fn value<'a>(xattrs: &'a [Xattr], name: &[u8]) -> Option<&'a [u8]> {
+    xattrs.iter().find(|(there, _)| **there == *name).map(|(_, value)| &**value)
 }
 
 /// The modification time alone.

@@ -103,7 +103,8 @@ pub fn run(job: Job<'_>) -> Result<RolledBack> {
     let entered = job.peer.enter().context(|| "take the user's rights".to_owned())?;
     let trees = Trees { source: job.source, live: job.live, target: job.target };
     let mut plan = Plan::new(&trees, &rights, is_overlay(job.root)?)?;
-    let mut done = RolledBack { changed: plan.len() as u64, warnings: std::mem::take(&mut plan.warnings) };
+    let mut done =
+        RolledBack { changed: plan.len() as u64, warnings: in_order(std::mem::take(&mut plan.warnings)) };
     if plan.obstacles.is_empty() && plan.is_empty() {
         drop(entered);
         job.late.settle(Outcome::Finished)?;
@@ -142,8 +143,7 @@ pub fn run(job: Job<'_>) -> Result<RolledBack> {
     match attempt.forward(&plan, &ready, &rights) {
         Ok(warnings) => {
             done.warnings.extend(warnings);
-            done.warnings.sort_by(|one, other| one.path.cmp(&other.path));
-            done.warnings.dedup();
+            done.warnings = in_order(done.warnings);
             if let Err(error) = attempt.finish(Outcome::Finished) {
                 // The tree is what was asked for. What is left of the work goes when the journal is found again.
                 tracing::warn!(%error, "a finished rollback could not be cleaned up after yet");
@@ -231,6 +231,12 @@ impl Attempt<'_, '_> {
             },
         }
     }
+}
+
+fn in_order(mut warnings: Vec<Warning>) -> Vec<Warning> {
+    warnings.sort_by(|one, other| one.path.cmp(&other.path));
+    warnings.dedup();
+    warnings
 }
 
 /// Whether a directory is on a filesystem that refuses to move some of its directories.

@@ -75,7 +75,7 @@ impl<'a> Operation<'a> {
         let disk = self.places.disk;
         let rights = self.enter()?;
         self.places.forget();
-        let switcher = self.switcher();
+        let switcher = self.switcher(self.rule);
         let mut inspector = self.inspector(switch, late);
         // After a crash nobody knows what the things displaced before it were like.
         let mut suspects = vec![self.rule == Rule::Leave; switch.steps.len()];
@@ -93,11 +93,8 @@ impl<'a> Operation<'a> {
         for (step, suspect) in switch.steps.iter().zip(suspects) {
             inspector.displaced(step, suspect, &self.begin.live)?;
         }
-        let mut newer = HashSet::new();
         for step in switch.metas.iter().filter(|step| step.seen.kind != FileKind::Directory) {
-            if inspector.in_place(step, self.rule)? {
-                newer.insert(&step.path);
-            }
+            inspector.in_place(step, self.rule)?;
         }
         let mut warnings = inspector.warnings;
         drop(rights);
@@ -107,7 +104,7 @@ impl<'a> Operation<'a> {
         let _rights = self.enter()?;
         for step in &switch.metas {
             let had = step.old.as_ref().map_or(&[][..], |old| &old.xattrs);
-            if self.set(step, had, &step.new, newer.contains(&step.path))? {
+            if self.set(step, had, &step.new)? {
                 warnings.push(Warning { path: step.path.clone(), kind: WarningKind::OwnerNotRestored });
             }
         }
@@ -125,7 +122,8 @@ impl<'a> Operation<'a> {
         for path in self.begin.dirs.iter().map(|dir| &dir.path).chain(made.map(|step| &step.path)) {
             self.widen_one(path)?;
         }
-        let switcher = self.switcher();
+        // Whatever is not on record stays as it is: there is no third way.
+        let switcher = self.switcher(Rule::Leave);
         let mut inspector = self.inspector(switch, late);
         for step in switch.steps.iter().rev() {
             let what = || format!("take back {}", step.path);
@@ -145,7 +143,7 @@ impl<'a> Operation<'a> {
         let _rights = self.enter()?;
         for step in &switch.metas {
             if let Some(old) = &step.old {
-                self.set(step, &step.new.xattrs, old, false)?;
+                self.set(step, &step.new.xattrs, old)?;
             }
         }
         self.sync(switch)?;
@@ -168,6 +166,7 @@ impl<'a> Operation<'a> {
             }
             hosts.insert(parent);
         }
+        let each = outcome == Outcome::Finished || !self.is_much();
         // Deepest first: a mode can forbid to go on.
         for state in self.begin.dirs.iter().rev() {
             let of = |step: &&MetaStep| step.path == state.path;
@@ -179,9 +178,10 @@ impl<'a> Operation<'a> {
                     None => continue,
                 },
             };
-            self.restore(state, wanted.0, wanted.1).context(|| format!("restore {}", state.path))?;
+            let (mode, time) = wanted;
+            self.restore(state, mode, time, each).context(|| format!("restore {}", state.path))?;
         }
-        if self.is_much() {
+        if !each {
             return self.places.disk.syncfs(self.places.root).context(|| "make it durable".to_owned());
         }
         Ok(())
@@ -191,8 +191,8 @@ impl<'a> Operation<'a> {
         self.begin.peer.enter().context(|| "take the user's rights".to_owned())
     }
 
-    fn switcher(&self) -> Switcher<'_> {
-        Switcher { places: &self.places, staging: &self.begin.staging, rule: self.rule }
+    fn switcher(&self, rule: Rule) -> Switcher<'_> {
+        Switcher { places: &self.places, staging: &self.begin.staging, rule }
     }
 
     fn inspector<'b>(&'b self, switch: &'b Switch, late: &'b mut dyn LateWrites) -> Inspector<'b> {
@@ -208,8 +208,8 @@ impl<'a> Operation<'a> {
         }
     }
 
-    /// Sets metadata, if the name still holds what is on record; with `keep_time`, all but the time of modification.
-    fn set(&self, step: &MetaStep, had: &[Xattr], wanted: &Meta, keep_time: bool) -> Result<bool> {
+    /// Sets metadata, if the name still holds what is on record; of what was written to since, all but the time.
+    fn set(&self, step: &MetaStep, had: &[Xattr], wanted: &Meta) -> Result<bool> {
         let what = || format!("set the metadata of {}", step.path);
         let disk = self.places.disk;
         if step.seen.kind == FileKind::Directory {
@@ -226,16 +226,16 @@ impl<'a> Operation<'a> {
         let Some((parent, name)) = step.path.split() else { return Ok(false) };
         let Some(dir) = self.places.dir(&parent).context(what)? else { return Ok(false) };
         let Some(now) = self.places.see(&*dir, &name).context(what)? else { return Ok(false) };
-        if !keep_time && !step.is_for(&now) {
+        if !step.is_for(&now) {
             return Ok(false);
         }
-        let mtime = if keep_time { now.mtime } else { wanted.mtime };
+        let mtime = if step.is_written(&now) { now.mtime } else { wanted.mtime };
         let wanted = Meta { mtime, ..wanted.clone() };
         apply(disk, Thing::Named(dir.as_fd(), &name), had, &wanted).context(what)
     }
 
-    /// Gives a directory mode and time, durably.
-    fn restore(&self, state: &DirState, mode: u32, time: Timestamp) -> io::Result<()> {
+    /// Gives a directory mode and time, and perhaps makes that durable.
+    fn restore(&self, state: &DirState, mode: u32, time: Timestamp, durably: bool) -> io::Result<()> {
         let disk = self.places.disk;
         let Some(fd) = self.places.dir(&state.path)? else { return Ok(()) };
         let now = stat_fd(&fd)?;
@@ -245,7 +245,7 @@ impl<'a> Operation<'a> {
         if now.mtime != time {
             disk.fset_times(&*fd, &mtime(time))?;
         }
-        if self.is_much() { Ok(()) } else { disk.fsync(&*fd) }
+        if durably { disk.fsync(&*fd) } else { Ok(()) }
     }
 
     /// Whether syncing a whole filesystem is cheaper than single directories.

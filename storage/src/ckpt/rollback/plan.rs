@@ -25,7 +25,7 @@ pub(super) struct Plan {
     /// Names that get something else, or nothing.
     pub(super) changes: BTreeMap<RelPath, Pair<Option<Entry>>>,
     /// What stays, with other metadata; no directories.
-    pub(super) metas: BTreeMap<RelPath, Pair<Meta>>,
+    pub(super) metas: BTreeMap<RelPath, Pair<Entry>>,
     /// Directories that stay and in which something changes, or whose own metadata does.
     pub(super) dirs: BTreeMap<RelPath, Pair<Meta>>,
     /// Directories that go and cannot be moved: what is in them is among the changes, one by one.
@@ -128,7 +128,8 @@ impl Planner<'_> {
                 self.warn(path, WarningKind::OwnerNotRestored);
             }
             if meta != old.meta {
-                self.plan.metas.insert(path.clone(), Pair { old: old.meta.clone(), new: meta });
+                let new = Entry { meta, ..new.clone() };
+                self.plan.metas.insert(path.clone(), Pair { old: old.clone(), new });
             }
             return Visit::Over;
         }

@@ -240,11 +240,11 @@ impl Check<'_> {
         let what = || format!("look at {path}");
         let Some((_, name)) = path.split() else { return Ok(()) };
         let dir = crate::fs::open_for_reading(parent, name.as_bytes()).context(what)?;
-        if self.is_to_widen(path, &dir, self.rights.owns(stat.uid))? {
-            let identity = FileIdentity::of(&dir).context(what)?;
-            let (mode, mtime) = (stat.mode, stat.mtime);
-            self.ready.dirs.push(DirState { path: path.clone(), identity, mode, mtime, widen: true });
-        }
+        // Moving a directory touches its time on some filesystems, so it is put on record in any case.
+        let widen = self.is_to_widen(path, &dir, self.rights.owns(stat.uid))?;
+        let identity = FileIdentity::of(&dir).context(what)?;
+        let (mode, mtime) = (stat.mode, stat.mtime);
+        self.ready.dirs.push(DirState { path: path.clone(), identity, mode, mtime, widen });
         let (mut inside, mut found) = (0, Vec::new());
         let rights = self.rights;
         self.places.walk(path, &mut |below, _, _, stat| {

@@ -156,9 +156,9 @@ impl<'a> Stage<'a> {
     fn metas(&mut self) -> Result<()> {
         let plan = self.plan;
         let states: HashMap<_, _> = self.begin.dirs.iter().map(|state| (&state.path, state)).collect();
-        let files = plan.metas.iter();
-        let dirs = plan.dirs.iter().rev();
-        for (path, pair) in files.chain(dirs) {
+        let files = plan.metas.iter().map(|(path, pair)| (path, &pair.old.meta, &pair.new.meta));
+        let dirs = plan.dirs.iter().rev().map(|(path, pair)| (path, &pair.old, &pair.new));
+        for (path, old, new) in files.chain(dirs) {
             let what = || format!("prepare {path}");
             let seen = match path.split() {
                 Some((parent, name)) => {
@@ -168,12 +168,16 @@ impl<'a> Stage<'a> {
                 None => self.places.see_root().context(what).map(Some)?,
             };
             // Whatever has vanished meanwhile needs nothing.
-            let Some(seen) = seen else { continue };
-            let mut old = pair.old.clone();
+            let Some(mut seen) = seen else { continue };
+            let mut old = old.clone();
+            // Whether it is written to is told by what was captured of it.
+            if let Some(EntryKind::File { size, .. }) = plan.metas.get(path).map(|pair| &pair.old.kind) {
+                seen.size = *size;
+            }
             if let Some(state) = states.get(path) {
                 (old.mode, old.mtime) = (state.mode, state.mtime);
             }
-            let (path, new) = (path.clone(), pair.new.clone());
+            let (path, new) = (path.clone(), new.clone());
             self.switch.metas.push(MetaStep { path, seen, old: Some(old), new });
         }
         Ok(())
@@ -201,8 +205,9 @@ impl<'a> Stage<'a> {
                 Todo::Finish(at, of, mut meta) => {
                     let what = || format!("restore {of}");
                     let made = self.places.must(&at).context(what)?;
-                    // A directory must be writable to be moved: what would forbid that comes after the move.
-                    if of == *path && meta.mode & 0o200 == 0 {
+                    if of == *path {
+                        // A directory must be writable to be moved, and on some filesystems that touches its time: so
+                        // it gets everything once more after the move.
                         let seen = self.places.see(dir, slot).context(what)?;
                         self.switch.metas.extend(seen.map(|seen| MetaStep {
                             path: of.clone(),
@@ -341,9 +346,11 @@ impl<'a> Stage<'a> {
                 let bytes = self.source.get(ObjectKind::Extents, &id)?;
                 let extents = Extents::decode(&bytes)
                     .map_err(|malformed| Error::Corrupt(format!("content of {path}: {malformed}")))?;
-                let mut hole = false;
+                if extents.0.iter().any(|extent| matches!(extent, Extent::Hole(_))) {
+                    // First, or some filesystems would fill holes with space they set aside for appending.
+                    disk.set_len(file, size).context(what)?;
+                }
                 for extent in &extents.0 {
-                    hole = matches!(extent, Extent::Hole(_));
                     offset += match extent {
                         Extent::Hole(len) => *len,
                         Extent::Data(_, id) => {
@@ -352,9 +359,6 @@ impl<'a> Stage<'a> {
                             bytes.len() as u64
                         }
                     };
-                }
-                if hole {
-                    disk.set_len(file, offset).context(what)?;
                 }
             }
         }

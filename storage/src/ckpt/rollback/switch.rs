@@ -60,9 +60,11 @@ impl Switcher<'_> {
     /// Gives the name what the target has there.
     pub(super) fn forward(&self, step: &Step) -> io::Result<Found> {
         match &step.how {
-            How::Move { staging, slot, old, new, .. } => self.moved(&step.path, *staging, slot, |ends| {
-                forward(ends, old.as_ref(), new.as_ref(), self.rule)
-            }),
+            How::Move { staging, slot, old, new, .. } => {
+                self.moved(&step.path, *staging, slot, new.as_ref(), |ends| {
+                    forward(ends, old.as_ref(), new.as_ref(), self.rule)
+                })
+            }
             How::Remove { old, .. } => self.removed(&step.path, old),
         }
     }
@@ -71,7 +73,7 @@ impl Switcher<'_> {
     pub(super) fn backward(&self, step: &Step) -> io::Result<Found> {
         match &step.how {
             How::Move { staging, slot, new, .. } => {
-                self.moved(&step.path, *staging, slot, |ends| backward(ends, new.as_ref()))
+                self.moved(&step.path, *staging, slot, None, |ends| backward(ends, new.as_ref()))
             }
             How::Remove { meta, .. } => self.made_again(&step.path, meta),
         }
@@ -82,13 +84,20 @@ impl Switcher<'_> {
         path: &RelPath,
         staging: usize,
         slot: &Name,
+        new: Option<&Seen>,
         step: impl FnOnce(&Ends<'_>) -> io::Result<Found>,
     ) -> io::Result<Found> {
         let (Some((parent, name)), Some(area)) = (path.split(), self.staging.get(staging)) else {
             return Ok(Found::Newer);
         };
-        let (Some(dir), Some(area)) = (self.places.dir(&parent)?, self.places.dir(area)?) else {
-            return self.replaced();
+        let Some(dir) = self.places.dir(&parent)? else { return self.replaced(new.is_none()) };
+        let Some(area) = self.places.dir(area)? else {
+            // Without what was staged, a name has what it should have, or it never will.
+            return match (self.places.see(&*dir, &name)?, new) {
+                (None, None) => Ok(Found::Expected),
+                (Some(now), Some(new)) if now.is(new) => Ok(Found::Expected),
+                _ => self.replaced(false),
+            };
         };
         let places = self.places;
         let ends =
@@ -96,9 +105,11 @@ impl Switcher<'_> {
         step(&ends)
     }
 
-    fn replaced(&self) -> io::Result<Found> {
+    /// The directory is not there. What should go from it is gone then.
+    fn replaced(&self, goes: bool) -> io::Result<Found> {
         match self.rule {
             Rule::Displace => Err(io::Error::other("its directory was replaced meanwhile; try again")),
+            Rule::Leave if goes => Ok(Found::Expected),
             Rule::Leave => Ok(Found::Newer),
         }
     }
@@ -106,11 +117,11 @@ impl Switcher<'_> {
     /// Removes a directory that has been emptied.
     fn removed(&self, path: &RelPath, old: &Seen) -> io::Result<Found> {
         let Some((parent, name)) = path.split() else { return Ok(Found::Newer) };
-        let Some(dir) = self.places.dir(&parent)? else { return self.replaced() };
+        let Some(dir) = self.places.dir(&parent)? else { return self.replaced(true) };
         match self.places.see(&*dir, &name)? {
             None => return Ok(Found::Expected),
             Some(now) if now.kind == old.kind => {}
-            Some(_) => return self.replaced(),
+            Some(_) => return self.replaced(false),
         }
         self.places.forget();
         match self.places.disk.rmdir(&*dir, name.as_bytes()) {
@@ -124,7 +135,7 @@ impl Switcher<'_> {
 
     fn made_again(&self, path: &RelPath, meta: &Meta) -> io::Result<Found> {
         let Some((parent, name)) = path.split() else { return Ok(Found::Newer) };
-        let Some(dir) = self.places.dir(&parent)? else { return self.replaced() };
+        let Some(dir) = self.places.dir(&parent)? else { return self.replaced(false) };
         if self.places.see(&*dir, &name)?.is_none() {
             self.places.disk.mkdir(&*dir, name.as_bytes(), Mode::RWXU)?;
             self.places.forget();

@@ -22,7 +22,7 @@ impl Faults {
     }
 
     /// The nth operation fails, all others succeed.
-    fn once(nth: u64) -> Self {
+    pub(super) fn once(nth: u64) -> Self {
         let fails = |nth, seen, _| (seen == nth).then_some(rustix::io::Errno::NOSPC);
         Self { fails, nth, seen: AtomicU64::new(0) }
     }

@@ -4,8 +4,10 @@ use cofferdam_tests::files;
 
 use super::*;
 
+type Make = fn(&Path);
+
 /// Everything a name can stand for, made at a path.
-const KINDS: [(&str, fn(&Path)); 8] = [
+const KINDS: [(&str, Make); 8] = [
     ("nothing", |_| ()),
     ("file", |path| files::write(path, "content")),
     ("other-file", |path| files::write(path, "other content")),

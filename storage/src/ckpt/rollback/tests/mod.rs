@@ -3,8 +3,13 @@
 
 mod basics;
 mod faults;
+mod filesystems;
 mod hardlinks;
 mod kinds;
+mod late;
+mod peers;
+mod recovery;
+mod refused;
 
 use std::collections::{BTreeMap, HashSet};
 use std::os::fd::{AsFd, OwnedFd};
@@ -15,10 +20,12 @@ use cofferdam_protocol::ckpt::WorkspaceId;
 use cofferdam_tests::tree::Tree;
 
 use super::*;
+use crate::ckpt::WarningKind;
 use crate::ckpt::format::testing::MemoryObjects;
 use crate::ckpt::format::{self, Manifest, rewrite_tree};
 use crate::ckpt::scan::{Capture, StatCache, capture, capture_entry};
 use crate::clock::{Clock, SystemClock, WallTime};
+use crate::disk::{FaultHook, Op};
 use crate::path::RelPath;
 use crate::peer::Peer;
 
@@ -61,9 +68,14 @@ impl Lab {
 
     /// A snapshot of the live tree.
     fn capture(&self) -> Manifest {
+        self.capture_at(&self.ws())
+    }
+
+    /// A snapshot of any tree.
+    fn capture_at(&self, dir: &Path) -> Manifest {
         let cache = self.dir.path().join("cache");
         let mut cache = StatCache::open(&Disk::default(), &cache, None).unwrap();
-        let (root, ignore) = (self.root(), self.ignored());
+        let (root, ignore) = (Root::open(dir).unwrap(), self.ignored());
         let work = Capture {
             root: &root,
             peer: &self.peer,
@@ -144,8 +156,11 @@ impl Lab {
     }
 
     fn recover(&self, disk: &Disk) -> Vec<Recovered> {
-        let mut workspaces = Here { lab: self, settled: Vec::new(), kept: BTreeMap::new(), there: true };
-        recover(disk, self.journal().as_fd(), &self.objects, None, &mut workspaces).unwrap()
+        self.recover_with(disk, &mut Here::new(self))
+    }
+
+    fn recover_with(&self, disk: &Disk, workspaces: &mut Here<'_>) -> Vec<Recovered> {
+        recover(disk, self.journal().as_fd(), &self.objects, None, workspaces).unwrap()
     }
 
     #[track_caller]
@@ -226,9 +241,16 @@ impl LateWrites for Safety<'_> {
 /// The workspaces as recovery finds them.
 struct Here<'a> {
     lab: &'a Lab,
+    /// What it was told to keep.
+    kept: Vec<String>,
     settled: Vec<Outcome>,
-    kept: BTreeMap<RelPath, bool>,
     there: bool,
+}
+
+impl<'a> Here<'a> {
+    fn new(lab: &'a Lab) -> Self {
+        Self { lab, kept: Vec::new(), settled: Vec::new(), there: true }
+    }
 }
 
 /// A safety snapshot that only remembers what it was asked to keep.
@@ -247,8 +269,8 @@ impl Workspaces for Here<'_> {
 
 impl LateWrites for Remember<'_, '_> {
     fn keep(&mut self, path: &RelPath, dir: BorrowedFd<'_>, name: &Name) -> Result<bool> {
-        let is_file = crate::fs::stat(dir, name.as_bytes()).is_ok_and(|stat| stat.size > 0);
-        self.0.kept.insert(path.clone(), is_file);
+        assert!(crate::fs::stat(dir, name.as_bytes()).is_ok(), "{path}: nothing is there to keep");
+        self.0.kept.push(path.to_string());
         Ok(false)
     }
 
@@ -262,11 +284,40 @@ impl LateWrites for Remember<'_, '_> {
     }
 }
 
+/// Does something as a rollback reaches a step, as another program might at that moment.
+struct At<F>(&'static str, std::sync::Mutex<F>);
+
+impl<F> std::fmt::Debug for At<F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl<F: FnMut(usize) -> std::io::Result<()> + Send + Sync> FaultHook for At<(usize, F)> {
+    fn before(&self, _: Op) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    fn step(&self, name: &str) -> std::io::Result<()> {
+        if name != self.0 {
+            return Ok(());
+        }
+        let mut guard = self.1.lock().unwrap();
+        guard.0 += 1;
+        let count = guard.0;
+        (guard.1)(count)
+    }
+}
+
+/// A disk on which `act` happens each time the step is reached, with the number of times.
+fn at_step(
+    step: &'static str,
+    act: impl FnMut(usize) -> std::io::Result<()> + Send + Sync + 'static,
+) -> Disk {
+    Disk::with_faults(std::sync::Arc::new(At(step, std::sync::Mutex::new((0, act)))))
+}
+
 fn now() -> Timestamp {
     let WallTime(nanos) = SystemClock::new().wall();
     Timestamp { secs: nanos.div_euclid(1_000_000_000), nanos: nanos.rem_euclid(1_000_000_000) as u32 }
-}
-
-fn rel(path: &str) -> RelPath {
-    RelPath::new(path.as_bytes()).unwrap()
 }

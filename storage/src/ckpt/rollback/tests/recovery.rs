@@ -1,0 +1,189 @@
+//! Recovery may come days later, over new work, or to a workspace that is not there.
+
+use cofferdam_tests::files;
+
+use super::*;
+
+/// A rollback that died when it reached a step for the nth time, as if the machine had lost power.
+fn dead_at(lab: &Lab, target: &Manifest, step: &'static str, nth: usize) {
+    let dead = std::sync::atomic::AtomicBool::new(false);
+    let hook = Dead { step, nth, count: AtomicU64::new(0), dead };
+    let (result, _) = lab.attempt(&Disk::with_faults(std::sync::Arc::new(hook)), target);
+    assert!(result.is_err(), "{result:?}");
+}
+
+#[derive(Debug)]
+struct Dead {
+    step: &'static str,
+    nth: usize,
+    count: AtomicU64,
+    dead: std::sync::atomic::AtomicBool,
+}
+
+impl FaultHook for Dead {
+    fn before(&self, _: Op) -> std::io::Result<()> {
+        match self.dead.load(Ordering::Relaxed) {
+            true => Err(rustix::io::Errno::IO.into()),
+            false => Ok(()),
+        }
+    }
+
+    fn step(&self, name: &str) -> std::io::Result<()> {
+        if name == self.step && self.count.fetch_add(1, Ordering::Relaxed) + 1 == self.nth as u64 {
+            self.dead.store(true, Ordering::Relaxed);
+        }
+        self.before(Op::Commit)
+    }
+}
+
+/// Four files to replace and two to remove, in the order of the steps: `gone-1`, `gone-2`, `file-1` … `file-4`.
+fn scene() -> (Lab, Manifest) {
+    let lab = Lab::new();
+    for n in 1..5 {
+        files::write(lab.at(&format!("file-{n}")), format!("target {n}"));
+    }
+    let target = lab.capture();
+    for n in 1..5 {
+        files::write(lab.at(&format!("file-{n}")), format!("live {n}"));
+    }
+    files::write(lab.at("gone-1"), "live");
+    files::write(lab.at("gone-2"), "live");
+    (lab, target)
+}
+
+#[test]
+fn new_work_that_recovery_meets_is_kept_in_place_and_in_the_safety_snapshot() {
+    let (lab, target) = scene();
+    dead_at(&lab, &target, "rollback.switching", 4);
+    // gone-1, gone-2 and file-1 are switched. Days pass.
+    files::write(lab.at("gone-1"), "made again");
+    files::write(lab.at("file-1"), "edited after the switch");
+    files::write(lab.at("file-2"), "edited before it");
+    files::remove(lab.at("file-3"));
+    files::write(lab.at("elsewhere"), "new");
+    let mut here = Here::new(&lab);
+    let recovered = lab.recover_with(&Disk::default(), &mut here);
+    assert_eq!(recovered[0].outcome, Ok(Outcome::Finished));
+    let warned: Vec<_> = recovered[0].warnings.iter().map(|w| w.path.to_string()).collect();
+    assert_eq!(warned, ["gone-1", "file-2", "file-3"]);
+    for path in ["gone-1", "file-2"] {
+        assert!(here.kept.iter().any(|kept| kept == path), "{:?}", here.kept);
+    }
+    assert_eq!(files::read(lab.at("gone-1")), b"made again");
+    assert_eq!(files::read(lab.at("file-1")), b"edited after the switch");
+    assert_eq!(files::read(lab.at("file-2")), b"edited before it");
+    assert!(!lab.at("file-3").exists());
+    assert_eq!(files::read(lab.at("file-4")), b"target 4");
+    assert_eq!(files::read(lab.at("elsewhere")), b"new");
+    assert!(!lab.at("gone-2").exists());
+    lab.assert_nothing_left();
+    assert_eq!(std::fs::read_dir(lab.ws()).unwrap().count(), 5);
+}
+
+#[test]
+fn a_rollback_that_had_not_switched_is_taken_back_without_a_trace() {
+    let (lab, target) = scene();
+    let before = lab.tree();
+    dead_at(&lab, &target, "rollback.staged", 1);
+    assert_eq!(lab.ignored().len(), 1);
+    files::write(lab.at("file-2"), "new work");
+    let mut here = Here::new(&lab);
+    let recovered = lab.recover_with(&Disk::default(), &mut here);
+    assert_eq!(recovered[0].outcome, Ok(Outcome::TakenBack));
+    assert_eq!((recovered[0].warnings.len(), here.kept.len()), (0, 0));
+    let changed = before.differences(&lab.tree());
+    assert!(changed.iter().all(|line| line.starts_with("file-2: ")), "{changed:?}");
+    lab.assert_nothing_left();
+}
+
+#[test]
+fn a_workspace_that_is_not_there_leaves_the_rollback_pending() {
+    let (lab, target) = scene();
+    dead_at(&lab, &target, "rollback.switching", 2);
+    let mut here = Here { there: false, ..Here::new(&lab) };
+    assert!(lab.recover_with(&Disk::default(), &mut here)[0].outcome.is_err());
+    // Another directory at its path is not it.
+    files::rename(lab.ws(), lab.dir.path().join("moved"));
+    files::write(lab.at("file-1"), "somebody else's");
+    let other = lab.tree();
+    let recovered = lab.recover(&Disk::default());
+    assert!(recovered[0].outcome.as_ref().unwrap_err().contains("no longer the directory"), "{recovered:?}");
+    other.assert_same(&lab.tree(), "another directory");
+    assert_eq!(pending(lab.journal().as_fd()).unwrap().len(), 1);
+    files::remove(lab.ws());
+    files::rename(lab.dir.path().join("moved"), lab.ws());
+    assert_eq!(lab.recover(&Disk::default())[0].outcome, Ok(Outcome::Finished));
+    lab.assert_nothing_left();
+}
+
+#[test]
+fn a_staging_directory_that_somebody_removed_keeps_nothing_pending() {
+    let (lab, target) = scene();
+    dead_at(&lab, &target, "rollback.switching", 4);
+    let staging = lab.ignored().into_iter().next().unwrap();
+    files::remove(lab.at(&staging.to_string()));
+    let recovered = lab.recover(&Disk::default());
+    assert_eq!(recovered[0].outcome, Ok(Outcome::Finished));
+    let warned: Vec<_> = recovered[0].warnings.iter().map(|w| w.path.to_string()).collect();
+    assert_eq!(warned, ["file-2", "file-3", "file-4"]);
+    assert_eq!(files::read(lab.at("file-2")), b"live 2");
+    lab.assert_nothing_left();
+}
+
+#[test]
+fn a_journal_cut_anywhere_counts_for_what_is_whole_in_it() {
+    let (lab, target) = scene();
+    dead_at(&lab, &target, "rollback.switching", 3);
+    let journal = lab.journal();
+    let op = journal::operations(journal.as_fd()).unwrap().remove(0);
+    let file = lab.dir.path().join("journal").join(format!("{op}.journal"));
+    let whole = files::read(&file);
+    let read = || journal::read(journal.as_fd(), &op).unwrap();
+    let contents = read().unwrap();
+    assert_eq!(contents.switch.as_ref().unwrap().steps.len(), 6);
+    let mut seen = [0, 0, 0];
+    for len in 0..whole.len() {
+        files::write(&file, &whole[..len]);
+        match read() {
+            None => seen[0] += 1,
+            Some(cut) if cut.switch.is_none() => {
+                assert_eq!(cut.begin, contents.begin);
+                seen[1] += 1;
+            }
+            Some(cut) => {
+                assert_eq!(cut, contents);
+                seen[2] += 1;
+            }
+        }
+    }
+    assert!(seen.iter().all(|count| *count > 30), "{seen:?}");
+    // A bit that turned in the first record, with more records behind it, is damage and not a crash.
+    let mut damaged = whole.clone();
+    damaged[40] ^= 1;
+    files::write(&file, &damaged);
+    assert!(matches!(journal::read(journal.as_fd(), &op), Err(Error::Corrupt(_))));
+    let recovered = lab.recover(&Disk::default());
+    assert!(recovered[0].workspace.is_none() && recovered[0].outcome.is_err(), "{recovered:?}");
+    // So is a journal of a program that is not written yet.
+    let mut newer = whole.clone();
+    newer[8] += 1;
+    files::write(&file, &newer);
+    assert!(matches!(journal::read(journal.as_fd(), &op), Err(Error::NewerFormat { found: 2, .. })));
+    files::write(&file, &whole);
+    lab.recover(&Disk::default());
+    lab.assert_nothing_left();
+}
+
+#[test]
+fn only_the_workspace_that_is_asked_for_is_recovered() {
+    let (lab, target) = scene();
+    dead_at(&lab, &target, "rollback.switching", 3);
+    let (journal, other) = (lab.journal(), WorkspaceId::from_digest([9, 9, 9], 1));
+    let only = |id: &WorkspaceId| {
+        let disk = Disk::default();
+        recover(&disk, journal.as_fd(), &lab.objects, Some(id), &mut Here::new(&lab)).unwrap().len()
+    };
+    assert_eq!(only(&other), 0);
+    assert_eq!(only(&lab.id()), 1);
+    lab.assert_nothing_left();
+}
