@@ -94,7 +94,7 @@ impl Store {
     }
 
     /// Gives back the name of a pack of which there is no file.
-    fn give_back(&self, pack: PackId) {
+    pub(super) fn give_back(&self, pack: PackId) {
         self.reader.forget(&pack);
         self.catalog.release_pack(pack);
     }

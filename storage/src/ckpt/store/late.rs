@@ -1,5 +1,6 @@
 //! The safety snapshot of a rollback takes in what was written too late for it.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashSet};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -31,8 +32,8 @@ pub(super) struct Late<'a> {
     safety: Option<SafetyRow>,
     /// What was kept and is not published yet.
     kept: BTreeMap<RelPath, Entry>,
-    /// Where its content is.
-    pack: Option<(PackId, PackWriter)>,
+    /// Where its content is; begun when there is some.
+    pack: OnceCell<(PackId, PackWriter)>,
     settled: bool,
 }
 
@@ -55,7 +56,7 @@ impl<'a> Late<'a> {
             op: op.to_owned(),
             safety,
             kept: BTreeMap::new(),
-            pack: None,
+            pack: OnceCell::new(),
             settled: false,
         }
     }
@@ -65,19 +66,17 @@ impl<'a> Late<'a> {
         self.settled
     }
 
-    fn writer(&mut self) -> Result<&PackWriter> {
-        if self.pack.is_none() {
-            let id = as_daemon(|| self.store.catalog.reserve_pack(&*self.store.ids))?;
-            self.pack = Some((id, PackWriter::new(self.store.reader.clone(), id)));
+    fn writer(&self) -> Result<&PackWriter> {
+        if let Some((_, writer)) = self.pack.get() {
+            return Ok(writer);
         }
-        match &self.pack {
-            Some((_, writer)) => Ok(writer),
-            None => Err(Error::Catalog("no pack to write to".to_owned())),
-        }
+        let id = as_daemon(|| self.store.catalog.reserve_pack(&*self.store.ids))?;
+        let (_, writer) = self.pack.get_or_init(|| (id, PackWriter::new(self.store.reader.clone(), id)));
+        Ok(writer)
     }
 
     /// The safety snapshot as it is published; one of an empty tree if there is none.
-    fn manifest(&mut self) -> Result<Manifest> {
+    fn manifest(&self) -> Result<Manifest> {
         match self.safety {
             Some(safety) => self.store.manifest(&safety.manifest),
             None => {
@@ -147,9 +146,7 @@ impl<'a> Late<'a> {
     /// The hard links of a manifest but for those of paths that have content of their own now.
     fn links_without(&self, manifest: &Manifest, kept: &BTreeMap<RelPath, Entry>) -> Result<HardLinks> {
         let Some(id) = &manifest.hard_links else { return Ok(HardLinks::default()) };
-        let bytes = self.store.reader.get(ObjectKind::HardLinks, id)?;
-        let mut links = HardLinks::decode(&bytes)
-            .map_err(|malformed| Error::Corrupt(format!("object {id}: {malformed}")))?;
+        let mut links = HardLinks::load(&*self.store.reader, id)?;
         for group in &mut links.groups {
             group.retain(|path| !kept.keys().any(|kept| path.starts_with(kept)));
         }
@@ -161,12 +158,10 @@ impl<'a> Late<'a> {
 impl LateWrites for Late<'_> {
     fn keep(&mut self, path: &RelPath, dir: BorrowedFd<'_>, name: &Name) -> Result<bool> {
         let Some((_, own_name)) = path.split() else { return Ok(false) };
-        self.writer()?;
-        let Some((_, writer)) = &self.pack else { return Ok(false) };
         let work = Capture {
             root: &self.root,
             peer: &self.peer,
-            sink: writer,
+            sink: self.writer()?,
             clock: &*self.store.clock,
             ignore: &self.ignore,
         };
@@ -216,6 +211,16 @@ impl LateWrites for Late<'_> {
         }
         self.settled = true;
         Ok(())
+    }
+}
+
+impl Drop for Late<'_> {
+    fn drop(&mut self) {
+        if let Some((pack, writer)) = self.pack.take() {
+            // Nothing of it was published: the writer removes its file.
+            drop(writer);
+            self.store.give_back(pack);
+        }
     }
 }
 

@@ -30,7 +30,7 @@ use cofferdam_protocol::ckpt::{SnapshotId, WorkspaceId};
 use super::backend::Backend;
 use super::catalog::{Catalog, SnapshotRow};
 use super::error::{Context, Error, Result};
-use super::format::{Manifest, ObjectId, ObjectKind, ObjectSource};
+use super::format::{Manifest, ObjectId};
 use super::model::*;
 use super::pack::{ObjectReader, PackStorage};
 use crate::clock::{Clock, IdGen, RandomIds, SystemClock};
@@ -109,8 +109,7 @@ impl Store {
     }
 
     fn manifest(&self, id: &ObjectId) -> Result<Manifest> {
-        let bytes = self.reader.get(ObjectKind::Manifest, id)?;
-        Manifest::decode(&bytes).map_err(|malformed| Error::Corrupt(format!("object {id}: {malformed}")))
+        Manifest::load(&*self.reader, id)
     }
 
     fn snapshot_row(&self, workspace: i64, name: &SnapshotId) -> Result<SnapshotRow> {

@@ -4,9 +4,10 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use super::fixture::{Place, init};
+use super::fixture::{Place, checkpoint, init, named};
 use crate::ckpt::Backend;
 use crate::ckpt::error::Error;
+use crate::ckpt::model::TreeRef;
 use crate::peer::Peer;
 
 #[test]
@@ -177,4 +178,33 @@ fn a_forgotten_workspace_can_be_registered_afresh() {
     assert!(store.workspaces().unwrap().is_empty());
     assert!(matches!(store.recover(&Peer::own(), &id), Err(Error::WorkspaceNotFound(_))));
     assert_eq!(init(&store, place.ws()).unwrap(), id);
+}
+
+#[test]
+fn a_directory_that_was_given_away_is_registered_afresh_for_its_new_owner() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: only root can give a directory away");
+        return;
+    }
+    let place = Place::with_files();
+    let store = place.open();
+    let id = init(&store, place.ws()).unwrap();
+    checkpoint(&store, &id, "secret");
+    std::os::unix::fs::chown(place.ws(), Some(54_321), None).unwrap();
+    let result = store.checkpoint(&Peer::own(), &id, &named("two"));
+    assert!(matches!(result, Err(Error::WorkspaceReplaced(_))), "{result:?}");
+
+    std::fs::set_permissions(place.dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let peer = Peer { uid: 54_321, gid: 54_321, groups: Vec::new() };
+    let state = store.init(&peer, &place.ws()).unwrap();
+    assert_eq!((state.workspace.owner, state.snapshots.len()), (54_321, 0));
+    assert!(matches!(
+        store.rollback(&peer, &state.workspace.id, &super::fixture::id("secret")),
+        Err(Error::SnapshotNotFound(_))
+    ));
+    // The new owner's own work goes as usual, with that user's rights.
+    store.checkpoint(&peer, &state.workspace.id, &named("mine")).unwrap();
+    std::fs::write(place.ws().join("a"), "changed").unwrap();
+    let from = TreeRef::Snapshot(super::fixture::id("mine"));
+    assert_eq!(store.diff(&peer, &state.workspace.id, &from, &TreeRef::Live).unwrap().len(), 1);
 }

@@ -8,6 +8,7 @@ mod faults;
 mod fixture;
 mod full_disk;
 mod init;
+mod late;
 mod open;
 mod removal;
 mod rollback;
