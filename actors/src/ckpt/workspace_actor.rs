@@ -63,6 +63,7 @@ mailboxes! {
         delete: Write<Delete>,
         clean: Write<Clean>,
         recover: Write<Recover>,
+        refresh: Write<Refresh>,
     }
 }
 
@@ -163,9 +164,10 @@ fn perform<O: Operation>(operation: O, on: &Target) -> (Result<O::Done, Failure>
 
 /// Whether the catalog may hold something else than `snapshots` after this.
 fn in_doubt(trouble: &Trouble, snapshots: &[Snapshot]) -> bool {
-    let known = |id: &SnapshotId| snapshots.iter().any(|snapshot| snapshot.id == *id);
+    let known = |id: &SnapshotId| snapshots.iter().find(|snapshot| snapshot.id == *id);
     match trouble {
-        Trouble::Storage(Error::SnapshotExists(id)) => !known(id),
+        Trouble::Storage(Error::SnapshotExists(id)) => known(id).is_none(),
+        Trouble::Storage(Error::SnapshotMissing(id)) => known(id).is_some_and(|snapshot| !snapshot.missing),
         Trouble::Storage(Error::SnapshotNotFound(_) | Error::WorkspaceNotFound(_)) => true,
         Trouble::Storage(
             Error::Catalog(_) | Error::Corrupt(_) | Error::NoSpace { .. } | Error::Io { .. },
@@ -175,12 +177,8 @@ fn in_doubt(trouble: &Trouble, snapshots: &[Snapshot]) -> bool {
 }
 
 fn read_again(on: &Target) -> After {
-    let read = catch_unwind(AssertUnwindSafe(|| on.backend.workspaces()));
-    match read {
-        Ok(Ok(all)) => match all.into_iter().find(|state| state.workspace.id == on.workspace.id) {
-            Some(state) => After::State(state),
-            None => After::Gone,
-        },
+    match catch_unwind(AssertUnwindSafe(|| on.read_again())) {
+        Ok(Ok(after)) => after,
         Ok(Err(error)) => {
             tracing::warn!(workspace = %on.workspace.id, %error, "snapshots cannot be read again");
             After::Same

@@ -9,12 +9,15 @@ mod cleanup;
 mod delete;
 mod prime;
 mod recover;
+mod refresh;
 mod rollback;
 mod undo;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use cofferdam_storage::ckpt::{Backend, Snapshot, Workspace, WorkspaceState};
+use cofferdam_protocol::ckpt::SnapshotId;
+use cofferdam_storage::ckpt::{Backend, Error, Snapshot, Workspace, WorkspaceState};
 use cofferdam_storage::clock::Clock;
 use cofferdam_storage::peer::Peer;
 
@@ -24,6 +27,7 @@ pub(crate) use cleanup::Clean;
 pub(crate) use delete::Delete;
 pub(crate) use prime::Prime;
 pub(crate) use recover::Recover;
+pub(crate) use refresh::Refresh;
 pub(crate) use rollback::RollBack;
 pub(crate) use undo::Undo;
 
@@ -79,9 +83,18 @@ impl<T> Outcome<T> {
 }
 
 impl Target {
+    /// What the catalog says the workspace is.
+    pub(crate) fn read_again(&self) -> Result<After, Error> {
+        let mut all = self.backend.workspaces()?.into_iter();
+        Ok(match all.find(|state| state.workspace.id == self.workspace.id) {
+            Some(state) => After::State(state),
+            None => After::Gone,
+        })
+    }
+
     /// The snapshots without those of these names.
-    fn without(&self, gone: &[cofferdam_protocol::ckpt::SnapshotId]) -> After {
-        let gone: std::collections::HashSet<_> = gone.iter().collect();
+    fn without(&self, gone: &[SnapshotId]) -> After {
+        let gone: HashSet<_> = gone.iter().collect();
         let left = self.snapshots.iter().filter(|snapshot| !gone.contains(&snapshot.id));
         After::Snapshots(left.cloned().collect())
     }

@@ -1,16 +1,22 @@
 //! Answers what must be read from the store: comparisons, warnings, checks and sizes. None of it waits for a write
 //! to end.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use actix::prelude::*;
-use cofferdam_protocol::ckpt::{DiffEntry, WorkspaceId};
-use cofferdam_storage::ckpt::{self, Backend, CheckReport, Error, Snapshot, TreeRef, Warning};
+use cofferdam_protocol::ckpt::{DiffEntry, WorkspaceId, WsCkptErrorCode};
+use cofferdam_storage::ckpt::{
+    self, Backend, CheckReport, Error, Snapshot, TreeRef, Warning, WorkspaceState,
+};
+use cofferdam_storage::peer::Peer;
 use tokio::sync::Semaphore;
 
+use super::super::operations::Refresh;
 use super::super::reference;
 use super::super::shown::shown_change;
 use super::messages::{CheckStore, DiffSnapshots, SnapshotWarnings, StoreSize};
+use super::write::Turn;
 use super::{RoutingError, SnapshotActor, Step, blocking, refuse};
 
 /// What Diff calls the directory as it is now; a snapshot of that very name wins.
@@ -24,8 +30,8 @@ impl Handler<DiffSnapshots> for SnapshotActor {
             let DiffSnapshots { peer, workspace, from, to } = request;
             Box::pin(actor.find(&peer, &workspace).and_then(move |id, actor, _| {
                 match actor.trees(&id, workspace, &from, &to) {
-                    Ok((from, to)) => actor.read(move |backend| {
-                        let changes = backend.diff(&peer, &id, &from, &to)?;
+                    Ok((from, to)) => actor.read_snapshot(id, move |backend, id| {
+                        let changes = backend.diff(&peer, id, &from, &to)?;
                         Ok(changes.iter().map(shown_change).collect())
                     }),
                     Err(error) => refuse(error),
@@ -45,7 +51,9 @@ impl Handler<SnapshotWarnings> for SnapshotActor {
                 let snapshots = actor.snapshots(&id, workspace);
                 let found = snapshots.and_then(|all| Ok(reference::find(&all, &snapshot)?.id.clone()));
                 match found {
-                    Ok(snapshot) => actor.read(move |backend| backend.warnings(&id, &snapshot)),
+                    Ok(snapshot) => {
+                        actor.read_snapshot(id, move |backend, id| backend.warnings(id, &snapshot))
+                    }
                     Err(error) => refuse(error),
                 }
             }))
@@ -61,7 +69,19 @@ impl Handler<CheckStore> for SnapshotActor {
             if !peer.is_privileged() {
                 return refuse(RoutingError::NotPrivileged);
             }
-            actor.read_as(Arc::clone(&actor.checks), move |backend| backend.check(read_data))
+            let checked = actor.read_as(Arc::clone(&actor.checks), move |backend| {
+                let report = backend.check(read_data)?;
+                // It may have marked snapshots as missing, or as whole again.
+                Ok((report, backend.workspaces()?))
+            });
+            Box::pin(checked.map_ok(|(report, states), actor, ctx| {
+                for state in states {
+                    if actor.marks_differ(&state) {
+                        actor.refresh(state.workspace.id, ctx);
+                    }
+                }
+                report
+            }))
         })
     }
 }
@@ -98,6 +118,41 @@ impl SnapshotActor {
         };
         let is_live = to == LIVE && !snapshots.iter().any(|snapshot| snapshot.id.as_str() == LIVE);
         Ok((snapshot(from)?, if is_live { TreeRef::Live } else { snapshot(to)? }))
+    }
+
+    /// Whether a snapshot that is listed as missing is not, or the other way round.
+    fn marks_differ(&self, state: &WorkspaceState) -> bool {
+        let listed = self.registry.get(&state.workspace.id).map(|registered| &registered.view.snapshots);
+        let marks: HashMap<_, _> =
+            state.snapshots.iter().map(|snapshot| (&snapshot.id, snapshot.missing)).collect();
+        let differs =
+            |snapshot: &Snapshot| marks.get(&snapshot.id).is_some_and(|mark| *mark != snapshot.missing);
+        listed.is_some_and(|listed| listed.iter().any(differs))
+    }
+
+    /// Has a workspace's snapshots read again in the background.
+    fn refresh(&mut self, id: WorkspaceId, ctx: &mut Context<Self>) {
+        let refreshed = self.write_in(Turn::Background, id.clone(), id.to_string(), Peer::own(), Refresh);
+        ctx.spawn(refreshed.map(move |result, _, _| {
+            if let Err(failure) = result {
+                tracing::warn!(workspace = %id, %failure, "snapshots cannot be read again");
+            }
+        }));
+    }
+
+    /// Reads from snapshots of a workspace. If one of them turns out to be lost, the list will say so.
+    fn read_snapshot<T: Send + 'static>(
+        &self,
+        id: WorkspaceId,
+        work: impl FnOnce(&dyn Backend, &WorkspaceId) -> Result<T, Error> + Send + 'static,
+    ) -> Step<T> {
+        let of = id.clone();
+        Box::pin(self.read(move |backend| work(backend, &of)).map(|result, actor, ctx| {
+            if result.as_ref().is_err_and(|failure| failure.code == WsCkptErrorCode::SnapshotNotFound) {
+                actor.refresh(id, ctx);
+            }
+            result
+        }))
     }
 
     fn read<T: Send + 'static>(

@@ -183,6 +183,45 @@ async fn the_store_as_a_whole_is_not_everybodys_business() {
 }
 
 #[actix::test]
+async fn what_a_check_or_a_read_finds_lost_or_whole_again_the_list_shows() {
+    let backend = FakeBackend::with(&[]);
+    let ws = backend.registered("/p", ALICE, &["one", "two"]);
+    let daemon = Daemon::start(&backend).await;
+    let mark = |snapshot: &str, missing| backend.change(&ws, snapshot, |one| one.missing = missing);
+    let lost = async || {
+        let entries = daemon.ask(list(ALICE, Some("/p"))).await.unwrap().entries();
+        let lost = entries.into_iter().filter(|entry| entry.meta.missing);
+        lost.map(|entry| entry.id).collect::<Vec<_>>()
+    };
+    // The workspace's next write runs after it has read its snapshots again.
+    let check = async || {
+        daemon.ask(CheckStore { peer: user(0), read_data: false }).await.unwrap();
+        daemon.ask(cleanup("/p", None)).await.unwrap();
+    };
+    let missing = || Error::SnapshotMissing(id("two"));
+    mark("one", true);
+    assert_eq!(lost().await, [""; 0]);
+    check().await;
+    assert_eq!(lost().await, ["one"]);
+    mark("one", false);
+    check().await;
+    assert_eq!(lost().await, [""; 0]);
+
+    mark("two", true);
+    backend.fail("diff", missing());
+    assert_eq!(daemon.ask(diff("/p", "one", "two")).await.unwrap_err().code, Code::SnapshotNotFound);
+    daemon.ask(cleanup("/p", None)).await.unwrap();
+    assert_eq!(lost().await, ["two"]);
+    mark("two", false);
+    check().await;
+
+    mark("two", true);
+    backend.fail("rollback", missing());
+    assert_eq!(daemon.ask(rollback("/p", "two")).await.unwrap_err().code, Code::SnapshotNotFound);
+    assert_eq!(lost().await, ["two"]);
+}
+
+#[actix::test]
 async fn one_check_runs_at_a_time() {
     let backend = FakeBackend::with(&[]);
     let daemon = Daemon::start(&backend).await;
