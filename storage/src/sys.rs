@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn a_writer_is_noticed_while_it_has_the_file_open_or_mapped() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
-        std::io::Write::write_all(&mut file, &[0; 4096]).unwrap();
+        io::Write::write_all(&mut file, &[0; 4096]).unwrap();
         let reader = File::open(file.path()).unwrap();
         assert_eq!(writers(&reader), Writers::Some);
         let mapping = testing::SharedMapping::new(&file);

@@ -5,10 +5,11 @@ use std::io;
 use std::os::fd::BorrowedFd;
 
 use super::cache::StatCache;
-use super::found::Inode;
+use super::listing::SharedName;
 use super::walk::{Top, Walk};
 use crate::ckpt::error::{Context, Error, Result};
 use crate::ckpt::format::{Entry, EntryKind, HardLinks, Manifest, ObjectId, ObjectKind, ObjectSink};
+use crate::ckpt::model::{Warning, WarningKind};
 use crate::clock::Clock;
 use crate::fs::Root;
 use crate::path::{Name, RelPath};
@@ -47,13 +48,13 @@ pub fn capture(work: &Capture<'_>, cache: &mut StatCache) -> Result<Captured> {
     let Some(Top { meta, kind: EntryKind::Directory(Some(root)), tally }) = top else {
         return Err(Error::io("read the workspace", io::ErrorKind::NotFound.into()));
     };
-    let groups = groups(tally.links);
+    let mut warnings = tally.warnings;
+    let groups = groups(tally.names, &mut warnings);
     let hard_links = if groups.is_empty() {
         None
     } else {
         Some(work.sink.put(ObjectKind::HardLinks, &HardLinks { groups }.encode())?)
     };
-    let mut warnings = tally.warnings;
     warnings.sort_by(|one, other| one.path.cmp(&other.path));
     let manifest =
         Manifest { root_meta: meta, root, hard_links, entries: tally.entries, bytes: tally.bytes, warnings };
@@ -70,14 +71,19 @@ pub fn capture_entry(work: &Capture<'_>, dir: BorrowedFd<'_>, name: &Name) -> Re
     Ok(top.map(|top| Entry { name: name.clone(), meta: top.meta, kind: top.kind }))
 }
 
-/// The paths that share an inode, where there are several.
-fn groups(mut links: Vec<(Inode, RelPath)>) -> Vec<Vec<RelPath>> {
-    links.sort_unstable();
-    let mut groups: Vec<Vec<RelPath>> = links
-        .chunk_by(|one, other| one.0 == other.0)
-        .filter(|names| names.len() > 1)
-        .map(|names| names.iter().map(|(_, path)| path.clone()).collect())
-        .collect();
+/// The paths that share an inode, where there are several. A file that changed between one name's capture and
+/// another's has no one content that all of them could share: its names are files of their own, with a warning.
+fn groups(mut names: Vec<SharedName>, warnings: &mut Vec<Warning>) -> Vec<Vec<RelPath>> {
+    names.sort_unstable();
+    let mut groups: Vec<Vec<RelPath>> = Vec::new();
+    for names in names.chunk_by(|one, other| one.inode == other.inode).filter(|names| names.len() > 1) {
+        let paths = names.iter().map(|name| name.path.clone());
+        if names.iter().all(|name| name.state == names[0].state) {
+            groups.push(paths.collect());
+        } else {
+            warnings.extend(paths.map(|path| Warning { path, kind: WarningKind::ChangedWhileRead }));
+        }
+    }
     groups.sort_unstable();
     groups
 }

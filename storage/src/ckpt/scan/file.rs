@@ -25,6 +25,8 @@ const MAX_CHUNK: usize = 1 << 20;
 
 /// How often a file that changes while it is read is read again.
 const REREADS: usize = 3;
+/// A bigger one is read again only once: a log of gigabytes that grows all the time would take minutes.
+const BIG: u64 = 64 << 20;
 
 /// Reads files of one capture.
 pub(super) struct FileReader<'a> {
@@ -110,7 +112,8 @@ impl FileReader<'_> {
             let (size, content) = self.content(&file, &before)?;
             let after = stat_fd(&file).map_err(Stop::File)?;
             let changed = key_of(&before) != key_of(&after);
-            if !changed || reads > REREADS {
+            let rereads = if before.size > BIG { 1 } else { REREADS };
+            if !changed || reads > rereads {
                 let clean = trusted && !changed;
                 return Ok(Reading { stat: after, xattrs, size, content, clean, changed });
             }

@@ -25,11 +25,11 @@ pub(super) struct Found {
     pub(super) clean: bool,
     /// What the user should know about it.
     pub(super) warning: Option<WarningKind>,
-    /// Device and inode of a file with other names.
-    pub(super) link: Option<Inode>,
+    /// Which file it is, if that has other names.
+    pub(super) inode: Option<Inode>,
 }
 
-/// What the names of one file share.
+/// What the names of one file share: device and inode number.
 pub(super) type Inode = ((u32, u32), u64);
 
 impl Found {
@@ -65,7 +65,7 @@ impl Found {
             key: Vec::new(),
             clean: false,
             warning: Some(WarningKind::Unreadable),
-            link: None,
+            inode: None,
         }
     }
 
@@ -77,7 +77,7 @@ impl Found {
             key: key_of(stat),
             clean: false,
             warning: Some(WarningKind::Unreadable),
-            link: None,
+            inode: None,
         }
     }
 }
@@ -100,7 +100,7 @@ pub(super) fn leaf(
                 key: key_of(stat),
                 clean: true,
                 warning: Some(WarningKind::MountPoint),
-                link: None,
+                inode: None,
             }));
         }
         FileKind::Symlink => match rustix::fs::readlinkat(&dir, name, Vec::new()) {
@@ -120,7 +120,7 @@ pub(super) fn leaf(
         key: key_of(stat),
         clean: files.settled.holds(stat, start),
         warning: None,
-        link: link(stat),
+        inode: shared_inode(stat),
     }))
 }
 
@@ -128,7 +128,7 @@ fn file(reading: Reading) -> Found {
     let Reading { stat, xattrs, size, content, clean, changed } = reading;
     Found {
         key: key_of(&stat),
-        link: link(&stat),
+        inode: shared_inode(&stat),
         meta: meta(&stat, xattrs),
         kind: EntryKind::File { size, content },
         clean,
@@ -148,7 +148,7 @@ pub(super) fn meta(stat: &Stat, xattrs: Xattrs) -> Meta {
 }
 
 /// The file's identity among the names of this tree, if it has more than one.
-pub(super) fn link(stat: &Stat) -> Option<Inode> {
+pub(super) fn shared_inode(stat: &Stat) -> Option<Inode> {
     let other_names = stat.nlink > 1 && !matches!(stat.kind, FileKind::Directory | FileKind::MountPoint);
     other_names.then_some((stat.dev, stat.ino))
 }

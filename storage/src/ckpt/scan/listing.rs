@@ -1,11 +1,12 @@
 //! One directory against its record: what is as it was, what has to be read, and which directories are in it.
 
+use std::hash::{DefaultHasher, Hasher};
 use std::io;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
 
 use super::file::is_ours;
-use super::found::{Found, Inode, leaf, link};
+use super::found::{Found, Inode, leaf, shared_inode};
 use super::names::{Listed, Names};
 use super::record::{Item, Items, key, split_at_name};
 use super::walk::Worker;
@@ -60,7 +61,16 @@ pub(super) struct Tally {
     pub(super) entries: u64,
     pub(super) bytes: u64,
     pub(super) warnings: Vec<Warning>,
-    pub(super) links: Vec<(Inode, RelPath)>,
+    pub(super) names: Vec<SharedName>,
+}
+
+/// One of several names of a file.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct SharedName {
+    pub(super) inode: Inode,
+    pub(super) path: RelPath,
+    /// A hash of the file's key when it was captured under this name.
+    pub(super) state: u64,
 }
 
 impl Tally {
@@ -69,7 +79,7 @@ impl Tally {
         self.entries += other.entries;
         self.bytes += other.bytes;
         self.warnings.append(&mut other.warnings);
-        self.links.append(&mut other.links);
+        self.names.append(&mut other.names);
     }
 
     /// Adds what was found under a name.
@@ -77,11 +87,16 @@ impl Tally {
         &mut self,
         path: impl Fn() -> RelPath,
         warning: Option<WarningKind>,
-        link: Option<Inode>,
+        inode: Option<Inode>,
+        key: &[u8],
     ) {
         self.entries += 1;
         self.warnings.extend(warning.map(|kind| Warning { path: path(), kind }));
-        self.links.extend(link.map(|inode| (inode, path())));
+        self.names.extend(inode.map(|inode| {
+            let mut hasher = DefaultHasher::new();
+            hasher.write(key);
+            SharedName { inode, path: path(), state: hasher.finish() }
+        }));
     }
 }
 
@@ -239,7 +254,7 @@ impl Worker<'_> {
         }
         self.key.clear();
         key(&stat, &mut self.key);
-        let hit = cached.filter(|item| item.clean && item.key == self.key.as_slice());
+        let hit = cached.filter(|item| item.clean && item.key == self.key.as_slice() && self.may_read(&stat));
         match (stat.kind, hit) {
             (FileKind::Directory, hit) => {
                 let known = hit.and_then(|item| Some((item, item.decode_entry().ok()?)));
@@ -255,7 +270,7 @@ impl Worker<'_> {
             }
             (kind, Some(item)) => {
                 let warning = (kind == FileKind::MountPoint).then_some(WarningKind::MountPoint);
-                comparison.tally.found(below, warning, link(&stat));
+                comparison.tally.found(below, warning, shared_inode(&stat), item.key);
                 if kind == FileKind::File {
                     comparison.tally.bytes += stat.size;
                 }
@@ -270,6 +285,15 @@ impl Worker<'_> {
             }
         }
         Ok(true)
+    }
+}
+
+impl Worker<'_> {
+    /// What somebody with more rights has read is not for this peer. Where the mode leaves it open, the file is opened
+    /// and the kernel asked.
+    fn may_read(&self, stat: &Stat) -> bool {
+        let peer = self.walk.peer();
+        stat.kind != FileKind::File || peer.is_privileged() || stat.uid == peer.uid || stat.mode & 0o004 != 0
     }
 }
 
@@ -342,7 +366,7 @@ impl<'a> Comparison<'a> {
 
     /// Something else was found under a name.
     fn add(&mut self, found: Found, name: Name, path: &impl Fn() -> RelPath) {
-        self.tally.found(path, found.warning, found.link);
+        self.tally.found(path, found.warning, found.inode, &found.key);
         let size = found.encode(name, self.fresh());
         self.tally.bytes += size;
     }

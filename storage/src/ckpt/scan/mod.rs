@@ -3,6 +3,7 @@
 mod cache;
 mod capture;
 mod file;
+mod filesystem;
 mod found;
 mod frame;
 mod listing;

@@ -14,6 +14,7 @@ use rustix::io::Errno;
 use super::cache::StatCache;
 use super::capture::Capture;
 use super::file::{FileReader, is_ours};
+use super::filesystem::Filesystem;
 use super::found::{Found, leaf, meta};
 use super::frame::PathHash;
 use super::listing::{Contents, NoListing, Subdirectory, Tally};
@@ -26,6 +27,7 @@ use crate::ckpt::format::{Encoder, Entry, EntryKind, Meta, NodeWriter, ObjectId}
 use crate::ckpt::model::FileKind;
 use crate::fs::{Root, Stat, stat, stat_fd};
 use crate::path::{Name, RelPath};
+use crate::peer::Peer;
 
 /// Below a longer path directories are not listed: each step down such a path costs as much as the path is long.
 const LONGEST_PATH: usize = 32 << 10;
@@ -42,8 +44,8 @@ pub(super) struct Walk<'a> {
     cache: Option<&'a StatCache>,
     /// The mount that is walked.
     pub(super) mount: u64,
+    filesystem: Filesystem,
     settled: Settled,
-    sync_rearms_mappings: bool,
     stack: Stack<Task>,
     tally: Mutex<Tally>,
     top: Mutex<Option<Top>>,
@@ -109,16 +111,15 @@ struct Change {
 impl<'a> Walk<'a> {
     /// A walk through what lies below `root`.
     pub(super) fn new(work: &'a Capture<'a>, root: &'a Root, cache: Option<&'a StatCache>) -> Result<Self> {
-        let filesystem = rustix::fs::fstatfs(root).context(|| "ask for the workspace's filesystem".into())?;
+        let filesystem = Filesystem::of(root)?;
         let mount = stat_fd(root).context(|| "stat the workspace".into())?.mount;
-        let kind = filesystem.f_type as u64;
         Ok(Self {
             work,
             root,
             cache,
             mount,
-            settled: Settled::new(FINE_TIMESTAMPS.contains(&kind)),
-            sync_rearms_mappings: !IN_MEMORY.contains(&kind),
+            filesystem,
+            settled: Settled::new(filesystem.fine_timestamps),
             stack: Stack::new(),
             tally: Mutex::default(),
             top: Mutex::default(),
@@ -146,6 +147,11 @@ impl<'a> Walk<'a> {
         Ok(top.map(|top| Top { tally, ..top }))
     }
 
+    /// Whose rights the walk has.
+    pub(super) fn peer(&self) -> &Peer {
+        self.work.peer
+    }
+
     /// The names in a directory that are not captured.
     pub(super) fn ignored_in(&self, path: &RelPath) -> Vec<Name> {
         let split = self.work.ignore.iter().filter_map(RelPath::split);
@@ -161,7 +167,7 @@ impl<'a> Walk<'a> {
         found: Option<Found>,
     ) {
         if let Some(found) = &found {
-            lock(&self.tally).found(|| path.clone(), found.warning, found.link);
+            lock(&self.tally).found(|| path.clone(), found.warning, found.inode, &found.key);
         }
         match (parent, name) {
             (Some(parent), Some(name)) => {
@@ -198,7 +204,7 @@ impl<'a> Walk<'a> {
                     key: dir.key.clone(),
                     clean: dir.clean,
                     warning: None,
-                    link: None,
+                    inode: None,
                 };
                 let mut item = Encoder::new();
                 found.encode(name.clone(), &mut item);
@@ -308,7 +314,7 @@ impl<'a> Worker<'a> {
                 sink: walk.work.sink,
                 clock: walk.work.clock,
                 settled: walk.settled,
-                sync_rearms_mappings: walk.sync_rearms_mappings,
+                sync_rearms_mappings: walk.filesystem.sync_rearms_mappings,
                 buffer: Vec::new(),
             },
             names: Names::new(),
@@ -470,18 +476,3 @@ fn unreadable_root(error: io::Error) -> Error {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
-
-/// Filesystems whose times move with every tick of the kernel's clock.
-const FINE_TIMESTAMPS: [u64; 8] = [EXT, XFS, BTRFS, TMPFS, F2FS, ZFS, OVERLAY, BCACHEFS];
-/// Filesystems on which fdatasync does nothing.
-const IN_MEMORY: [u64; 2] = [TMPFS, RAMFS];
-
-const EXT: u64 = 0xef53;
-const XFS: u64 = 0x5846_5342;
-const BTRFS: u64 = 0x9123_683e;
-const TMPFS: u64 = 0x0102_1994;
-const RAMFS: u64 = 0x8584_58f6;
-const F2FS: u64 = 0xf2f5_2010;
-const ZFS: u64 = 0x2fc1_2fc1;
-const OVERLAY: u64 = 0x794c_7630;
-const BCACHEFS: u64 = 0xca45_1a4e;

@@ -197,6 +197,55 @@ fn a_peer_who_owns_nothing_gets_a_cache_all_the_same() {
 }
 
 #[test]
+fn what_root_has_read_is_not_for_others() {
+    let mut fixture = Fixture::new();
+    if !is_root() {
+        eprintln!("skipped: only root may read what others may not");
+        return;
+    }
+    fixture.write("secret", "secret");
+    fixture.write("public", "public");
+    set_mode(&fixture.at("secret"), 0o640);
+    set_mode(fixture.dir.path(), 0o755);
+    let (roots, _) = fixture.publish();
+    assert_eq!(fixture.bytes(&roots, "secret"), b"secret");
+    fixture.peer = stranger();
+    let (captured, _) = fixture.publish();
+    assert_eq!(fixture.kind(&captured, "secret"), EntryKind::File { size: 6, content: Content::Unread });
+    assert_eq!(Fixture::warnings(&captured), [("secret".to_owned(), WarningKind::Unreadable)]);
+    fixture.peer = Peer { groups: vec![0], ..stranger() };
+    let (captured, _) = fixture.publish();
+    assert_eq!(fixture.bytes(&captured, "secret"), b"secret", "the kernel knows about groups");
+}
+
+#[test]
+fn names_of_a_file_that_changed_between_them_are_no_group() {
+    let mut fixture = Fixture::new();
+    fixture.write("a", "old");
+    fs::hard_link(fixture.at("a"), fixture.at("z")).unwrap();
+    fixture.write("m", "between");
+    let objects = MemoryObjects::new();
+    let path = fixture.at("a");
+    let sink = OnData {
+        objects: &objects,
+        then: |bytes| {
+            if bytes == b"between" {
+                fs::write(&path, "newer").unwrap();
+            }
+        },
+    };
+    let captured = fixture.try_capture_into(&sink).unwrap();
+    fixture.objects = objects;
+    assert_eq!(
+        (fixture.bytes(&captured, "a"), fixture.bytes(&captured, "z")),
+        (b"old".to_vec(), b"newer".to_vec())
+    );
+    assert!(captured.manifest.hard_links.is_none());
+    let changed = ["a", "z"].map(|path| (path.to_owned(), WarningKind::ChangedWhileRead));
+    assert_eq!(Fixture::warnings(&captured), changed);
+}
+
+#[test]
 fn a_store_that_fails_ends_the_capture_with_its_error() {
     struct Broken(MemoryObjects);
     impl ObjectSink for Broken {

@@ -1,0 +1,37 @@
+//! What the kind of filesystem says about its files' times.
+
+use std::os::fd::AsFd;
+
+use crate::ckpt::error::{Context, Result};
+
+/// What can be relied on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Filesystem {
+    /// Times move with every tick of the kernel's clock.
+    pub(super) fine_timestamps: bool,
+    /// After fdatasync the next store through a mapping moves the file's times again.
+    pub(super) sync_rearms_mappings: bool,
+}
+
+const EXT: u64 = 0xef53;
+const XFS: u64 = 0x5846_5342;
+const BTRFS: u64 = 0x9123_683e;
+const TMPFS: u64 = 0x0102_1994;
+const RAMFS: u64 = 0x8584_58f6;
+const F2FS: u64 = 0xf2f5_2010;
+const ZFS: u64 = 0x2fc1_2fc1;
+const OVERLAY: u64 = 0x794c_7630;
+const BCACHEFS: u64 = 0xca45_1a4e;
+
+impl Filesystem {
+    /// Of the filesystem that holds a file.
+    pub(super) fn of(file: impl AsFd) -> Result<Self> {
+        let found = rustix::fs::fstatfs(file).context(|| "ask for the workspace's filesystem".into())?;
+        let kind = found.f_type as u64;
+        Ok(Self {
+            fine_timestamps: matches!(kind, EXT | XFS | BTRFS | TMPFS | F2FS | ZFS | OVERLAY | BCACHEFS),
+            // In memory there is nothing to sync.
+            sync_rearms_mappings: !matches!(kind, TMPFS | RAMFS),
+        })
+    }
+}
