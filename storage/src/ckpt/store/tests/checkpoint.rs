@@ -7,6 +7,7 @@ use super::fixture::*;
 use crate::ckpt::error::Error;
 use crate::ckpt::model::*;
 use crate::ckpt::{Backend, Store};
+use crate::clock::Clock;
 use crate::peer::Peer;
 
 #[test]
@@ -20,6 +21,7 @@ fn a_checkpoint_is_listed_with_what_was_said_about_it() {
         pin: true,
         ..named("one")
     };
+    let began = place.clock.wall();
     let Checkpointed::Created(snapshot) = store.checkpoint(&Peer::own(), &ws, &new).unwrap() else {
         panic!("nothing was created");
     };
@@ -30,11 +32,12 @@ fn a_checkpoint_is_listed_with_what_was_said_about_it() {
             message: Some("before".to_owned()),
             metadata: Some("{\"a\":2,\"b\":1}".to_owned()),
             pinned: true,
-            created_at: crate::clock::Clock::wall(&*place.clock),
+            created_at: snapshot.created_at,
             missing: false,
             warnings: 0,
         }
     );
+    assert!((began..=place.clock.wall()).contains(&snapshot.created_at));
     drop(store);
     assert_eq!(shown(&place.open()), [("one".to_owned(), snapshot)]);
 }

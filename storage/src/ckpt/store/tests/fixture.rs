@@ -13,27 +13,30 @@ use crate::ckpt::error::Result;
 use crate::ckpt::model::*;
 use crate::ckpt::store::locks::Locks;
 use crate::ckpt::{Backend, Store, StoreOptions};
-use crate::clock::{Clock, IdGen, RandomIds, WallTime};
+use crate::clock::{Clock, IdGen, RandomIds, SystemClock, WallTime};
 use crate::disk::Disk;
 use crate::peer::Peer;
 
-/// A clock that stands until it is moved.
+/// The machine's clock, set forward at will. It must not be far behind: the stat cache compares it with files' times.
 #[derive(Debug, Default)]
-pub(super) struct HandClock(AtomicI64);
+pub(super) struct HandClock {
+    system: SystemClock,
+    ahead: AtomicI64,
+}
 
 impl HandClock {
     pub(super) fn advance(&self, by: Duration) {
-        self.0.fetch_add(by.as_nanos() as i64, Ordering::Relaxed);
+        self.ahead.fetch_add(by.as_nanos() as i64, Ordering::Relaxed);
     }
 }
 
 impl Clock for HandClock {
     fn wall(&self) -> WallTime {
-        WallTime(1_700_000_000_000_000_000 + self.0.load(Ordering::Relaxed))
+        WallTime(self.system.wall().0 + self.ahead.load(Ordering::Relaxed))
     }
 
     fn monotonic(&self) -> Duration {
-        Duration::from_nanos(self.0.load(Ordering::Relaxed) as u64)
+        self.system.monotonic()
     }
 }
 
