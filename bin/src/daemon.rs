@@ -12,13 +12,12 @@ use cofferdam_actors::{Cofferdam, StartError};
 use cofferdam_storage::ckpt::config::{BackendKind, Config};
 use cofferdam_storage::ckpt::{Store, StoreOptions};
 use cofferdam_storage::fault;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::paths::{self, Environment, NoHome};
 use crate::socket::{self, Audience, BindError, Limits, SocketFile};
 use crate::terminal::Terminal;
-use crate::{control, logging};
+use crate::{control, logging, signals};
 
 /// What the command line says about a daemon, whatever program it is started by.
 #[derive(Args, Debug)]
@@ -124,7 +123,9 @@ fn serve(
         control: (control_listener, control_file),
         audience: place.audience,
     };
-    let served = cofferdam.run(move |ckpt| adapters.serve(ckpt)).blocking_recv();
+    let stopping = CancellationToken::new();
+    signals::listen(stopping.clone())?;
+    let served = cofferdam.run(move |ckpt| adapters.serve(ckpt, stopping)).blocking_recv();
     cofferdam.stop();
     served.unwrap_or(Err(DaemonError::ActorsGone))
 }
@@ -153,47 +154,24 @@ struct Adapters {
 }
 
 impl Adapters {
-    /// Serves on the actors' thread until a signal, and lets what runs then finish.
-    async fn serve(self, ckpt: Ckpt) -> Result<(), DaemonError> {
-        let stopping = CancellationToken::new();
-        let mut terminate = signal(SignalKind::terminate())?;
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        // A terminal that closes does not end a daemon. Asking for the signal is enough for that.
-        drop(signal(SignalKind::hangup())?);
-
+    /// Serves on the actors' thread until told to stop, and lets what runs then finish.
+    async fn serve(self, ckpt: Ckpt, stopping: CancellationToken) -> Result<(), DaemonError> {
         let (ckpt_listener, ckpt_file) = self.ckpt;
         let (control_listener, control_file) = self.control;
         let listener = tokio::net::UnixListener::from_std(ckpt_listener)?;
         let control = control::serve(control_listener, ckpt.clone())?;
         let control_handle = control.handle();
         let control = actix::spawn(control);
-        let accept = actix::spawn(socket::accept(
-            listener,
-            self.audience,
-            ckpt,
-            Limits::of_process(),
-            stopping.clone(),
-        ));
+        let limits = Limits::of_process();
+        let accept = actix::spawn(socket::accept(listener, self.audience, ckpt, limits, stopping.clone()));
         announce(ckpt_file.path());
 
-        let first = tokio::select! {
-            _ = terminate.recv() => "SIGTERM",
-            _ = interrupt.recv() => "SIGINT",
-        };
-        tracing::info!(signal = first, "stopping");
+        stopping.cancelled().await;
         // New clients find no daemon; those in hand are served.
         drop((ckpt_file, control_file));
-        stopping.cancel();
-        let drained = async {
-            let _ = accept.await;
-            control_handle.stop(true).await;
-            let _ = control.await;
-        };
-        tokio::select! {
-            () = drained => {}
-            _ = terminate.recv() => { impatient() }
-            _ = interrupt.recv() => { impatient() }
-        }
+        let _ = accept.await;
+        control_handle.stop(true).await;
+        let _ = control.await;
         Ok(())
     }
 }
@@ -203,10 +181,4 @@ fn announce(path: &Path) {
     if let Err(error) = Terminal::of_process().print(format_args!("listening on {}", path.display())) {
         tracing::debug!(%error, "nobody reads standard output");
     }
-}
-
-/// A second signal means at once. What is on disk is consistent at any instruction; recovery does the rest.
-fn impatient() -> ! {
-    tracing::warn!("stopped by a second signal before everything was finished");
-    std::process::exit(1);
 }

@@ -49,6 +49,7 @@ mod daemon;
 mod logging;
 mod paths;
 pub mod programs;
+mod signals;
 mod socket;
 mod terminal;
 

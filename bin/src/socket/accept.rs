@@ -89,6 +89,19 @@ struct Seat {
     uid: u32,
 }
 
+impl Seat {
+    /// `None` if that user has `limit` of them.
+    fn take(guests: &Guests, uid: u32, limit: usize) -> Option<Self> {
+        let mut open = guests.borrow_mut();
+        let count = open.entry(uid).or_default();
+        if *count >= limit {
+            return None;
+        }
+        *count += 1;
+        Some(Self { guests: guests.clone(), uid })
+    }
+}
+
 impl Drop for Seat {
     fn drop(&mut self) {
         let mut guests = self.guests.borrow_mut();
@@ -115,14 +128,10 @@ fn admit(
     if audience == Audience::Owner {
         return Err("this daemon serves its own user only".to_owned());
     }
-    let uid = peer.uid;
-    let mut open = guests.borrow_mut();
-    let count = open.entry(uid).or_default();
-    if *count >= limits.connections_per_stranger {
-        return Err(format!("user {uid} has {count} connections open; close some and try again"));
+    match Seat::take(guests, peer.uid, limits.connections_per_stranger) {
+        Some(seat) => Ok((peer, Some(seat))),
+        None => Err(format!("user {} has too many connections open; close some and try again", peer.uid)),
     }
-    *count += 1;
-    Ok((peer, Some(Seat { guests: guests.clone(), uid })))
 }
 
 /// In whose name a peer is served that may do whatever the daemon may: root with a user's daemon is that user, whose
@@ -170,16 +179,4 @@ impl Trouble {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_pause_after_a_failure_grows_to_a_second_and_starts_anew_after_a_success() {
-        let mut trouble = Trouble::default();
-        let error = io::Error::from(io::ErrorKind::Other);
-        let pauses: Vec<u128> = (0..8).map(|_| trouble.pause(&error).as_millis()).collect();
-        assert_eq!(pauses, [20, 40, 80, 160, 320, 640, 1000, 1000]);
-        trouble.over();
-        assert_eq!(trouble.pause(&error), Trouble::FIRST);
-    }
-}
+mod tests;
