@@ -13,6 +13,7 @@ use crate::ckpt::error::{Context, Error, Result};
 use crate::ckpt::format::ObjectSource;
 use crate::ckpt::model::Warning;
 use crate::disk::Disk;
+use crate::fs::FileIdentity;
 use crate::path::RelPath;
 
 /// What became of one journal.
@@ -122,6 +123,8 @@ pub struct Pending {
     pub workspace: WorkspaceId,
     /// That workspace's path when the rollback began.
     pub path: PathBuf,
+    /// Its root directory: another one at that path has nothing to do with it.
+    pub root: FileIdentity,
     /// Its staging directories, below that path. No scan of any workspace may capture them.
     pub staging: Vec<RelPath>,
 }
@@ -132,8 +135,8 @@ pub fn pending(journal: BorrowedFd<'_>) -> Result<Vec<Pending>> {
     for op in operations(journal)? {
         match journal::read(journal, &op) {
             Ok(Some(Contents { begin, .. })) => {
-                let journal::Begin { workspace, path, staging, .. } = begin;
-                all.push(Pending { workspace, path, staging });
+                let journal::Begin { workspace, path, root, staging, .. } = begin;
+                all.push(Pending { workspace, path, root, staging });
             }
             Ok(None) => {}
             // What recovery has reported once keeps no other workspace from working.

@@ -55,9 +55,9 @@ impl Store {
     pub(super) fn hold(&self, peer: &Peer, workspace: &WorkspaceId) -> Result<Held<'_>> {
         let path = self.visible(peer, workspace)?.workspace.path;
         let lock = self.locks.acquire(&path)?;
-        self.finish_rollbacks(workspace)?;
         // Whoever held it before may have changed the registration.
         let row = self.visible(peer, workspace)?;
+        self.finish_rollbacks(&row)?;
         let root = {
             let _rights = peer.enter().context(|| "taking the peer's rights".to_owned())?;
             Arc::new(open_root(&row)?)

@@ -129,18 +129,16 @@ impl Store {
     }
 
     pub(super) fn forget_workspace(&self, peer: &Peer, workspace: &WorkspaceId) -> Result<()> {
+        let path = self.visible(peer, workspace)?.workspace.path;
+        let _lock = self.locks.acquire(&path)?;
         let row = self.visible(peer, workspace)?;
-        let _lock = self.locks.acquire(&row.workspace.path)?;
-        // Half a rollback is no state to leave a directory in. One whose directory is not there can wait for ever.
-        if let Err(error) = self.finish_rollbacks(workspace) {
-            match row.workspace.path.exists() {
-                true => return Err(error),
-                false => {
-                    tracing::warn!(%error, "the workspace is forgotten all the same: its directory is gone")
-                }
+        // Half a rollback is no state to leave a directory in.
+        match self.finish_rollbacks(&row) {
+            Err(error @ (Error::WorkspaceGone(_) | Error::WorkspaceReplaced(_))) => {
+                tracing::warn!(%error, "the workspace is forgotten all the same");
             }
+            finished => finished?,
         }
-        let row = self.visible(peer, workspace)?;
         self.catalog.forget(row.key, self.clock.wall())?;
         if let Err(error) = self.places.remove_cache(&self.disk, workspace) {
             tracing::warn!(%error, "the stat cache of a forgotten workspace stays");

@@ -76,24 +76,32 @@ impl Store {
         Ok(done)
     }
 
+    /// Whether a rollback of this very directory is not finished. One that a directory before it had is none of its
+    /// business, and waits for that one to come back.
     fn has_journal(&self, row: &WorkspaceRow) -> Result<bool> {
         let pending = rollback::pending(self.places.journal())?;
-        Ok(pending.iter().any(|pending| pending.workspace == row.workspace.id))
+        Ok(pending.iter().any(|one| one.workspace == row.workspace.id && one.root == row.identity))
     }
 
     /// Finishes or takes back every rollback of a workspace that was cut short; an error if one cannot be now.
-    pub(super) fn finish_rollbacks(&self, workspace: &WorkspaceId) -> Result<()> {
-        if rollback::pending(self.places.journal())?.iter().all(|pending| pending.workspace != *workspace) {
+    pub(super) fn finish_rollbacks(&self, row: &WorkspaceRow) -> Result<()> {
+        if !self.has_journal(row)? {
             return Ok(());
         }
-        for recovered in self.run_recovery(Some(workspace))? {
-            tracing::info!(op = recovered.op, "{}", line(&recovered));
-            if let Err(why) = recovered.outcome {
-                let what = "a rollback that was cut short has to be finished first".to_owned();
-                return Err(Error::Io { what, source: std::io::Error::other(why) });
-            }
+        // To say what is wrong if it is not there.
+        drop(open_root(row)?);
+        let mut unfinished = String::new();
+        for recovered in self.run_recovery(Some(&row.workspace.id))? {
+            tracing::info!("{}", line(&recovered));
+            unfinished.extend(recovered.outcome.err());
         }
-        Ok(())
+        match self.has_journal(row)? {
+            true => Err(Error::Io {
+                what: "a rollback that was cut short has to be finished first".to_owned(),
+                source: std::io::Error::other(unfinished),
+            }),
+            false => Ok(()),
+        }
     }
 
     /// The same for all workspaces, as the store is opened. What cannot be finished now stays pending.

@@ -40,6 +40,9 @@ impl Clock for HandClock {
     }
 }
 
+/// A tree as text, by path.
+pub(super) type Tree = BTreeMap<PathBuf, String>;
+
 pub(super) struct Place {
     pub(super) dir: tempfile::TempDir,
     pub(super) clock: Arc<HandClock>,
@@ -108,8 +111,18 @@ impl Place {
         std::fs::rename(self.ws().join(from), to).unwrap();
     }
 
+    /// Moves what lies beside the state directory.
+    pub(super) fn move_root(&self, from: &str, to: &str) {
+        std::fs::rename(self.path(from), self.path(to)).unwrap();
+    }
+
+    /// How many rollbacks are not finished.
+    pub(super) fn journals(&self) -> usize {
+        std::fs::read_dir(self.path("state/ckpt/journal")).unwrap().count()
+    }
+
     /// Every name in the workspace with what a rollback has to give back of it.
-    pub(super) fn tree(&self) -> BTreeMap<PathBuf, String> {
+    pub(super) fn tree(&self) -> Tree {
         let mut tree = BTreeMap::new();
         let mut dirs = vec![self.ws()];
         while let Some(dir) = dirs.pop() {
