@@ -3,6 +3,7 @@
 use cofferdam_actors::Carries;
 use cofferdam_actors::ckpt::*;
 use cofferdam_protocol::ckpt::{WsCkptRequest, WsCkptResponse};
+use cofferdam_storage::ckpt::Warning;
 use cofferdam_storage::peer::Peer;
 
 use super::connection::{Answer, Service};
@@ -27,6 +28,9 @@ impl Service for Ckpt {
             }
             WsCkptRequest::Rollback { workspace, to } => {
                 let done = self.ask(Rollback { peer, workspace, to }).await;
+                if let Ok(done) = &done {
+                    log_warnings(done);
+                }
                 reply(done, |done| WsCkptResponse::RollbackOk {
                     from: done.workspace.to_string(),
                     to: done.to.to_string(),
@@ -74,6 +78,19 @@ impl Service for Ckpt {
                 })
             }
         }
+    }
+}
+
+/// The wire has no place for them.
+fn log_warnings(done: &RollbackDone) {
+    const SHOWN: usize = 20;
+    let warnings = &done.outcome.warnings;
+    for Warning { path, kind } in warnings.iter().take(SHOWN) {
+        tracing::warn!(workspace = %done.workspace, %path, ?kind, "not as it should be after a rollback");
+    }
+    if warnings.len() > SHOWN {
+        let more = warnings.len() - SHOWN;
+        tracing::warn!(workspace = %done.workspace, more, "not as it should be after a rollback");
     }
 }
 

@@ -5,6 +5,8 @@
 //! a value ignored (newer clients append fields), and a limit on what a length may announce. It decodes from
 //! slices only, because its readers allocate what a length announces before the data is there.
 
+use std::io::Write;
+
 use bincode::Options;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -32,8 +34,8 @@ pub(super) fn encoded_len(value: &impl Serialize, limit: u32) -> Result<u32, Enc
     len.ok_or(EncodeError { limit })
 }
 
-/// Appends `value` to `out`.
-pub(super) fn encode(value: &impl Serialize, limit: u32, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+/// Writes `value` to `out`, which takes everything.
+pub(super) fn encode(value: &impl Serialize, limit: u32, out: impl Write) -> Result<(), EncodeError> {
     options(limit).serialize_into(out, value).map_err(|_| EncodeError { limit })
 }
 

@@ -123,14 +123,20 @@ impl<In, Out: Message> Encoder<&Out> for FrameCodec<In, Out> {
 
     /// Appends one frame, or, if the message exceeds the limit, nothing.
     fn encode(&mut self, message: &Out, buffer: &mut BytesMut) -> Result<(), FrameError> {
-        buffer.put(&*frame(message)?);
-        Ok(())
+        let length = codec::encoded_len(message, Out::LIMIT)?;
+        buffer.reserve(PREFIX + length as usize);
+        buffer.put_u32_le(length);
+        Ok(codec::encode(message, Out::LIMIT, buffer.writer())?)
     }
 }
 
 /// Writes one frame. Nothing is written of a message that exceeds the limit.
 pub fn write_message<M: Message>(stream: &mut impl Write, message: &M) -> Result<(), FrameError> {
-    stream.write_all(&frame(message)?)?;
+    let length = codec::encoded_len(message, M::LIMIT)?;
+    let mut frame = Vec::with_capacity(PREFIX + length as usize);
+    frame.extend_from_slice(&length.to_le_bytes());
+    codec::encode(message, M::LIMIT, &mut frame)?;
+    stream.write_all(&frame)?;
     Ok(stream.flush()?)
 }
 
@@ -159,12 +165,4 @@ fn checked_length<M: Message>(prefix: [u8; PREFIX]) -> Result<usize, FrameError>
         return Err(FrameError::TooLarge { length, max: M::LIMIT });
     }
     Ok(length as usize)
-}
-
-fn frame<M: Message>(message: &M) -> Result<Vec<u8>, EncodeError> {
-    let length = codec::encoded_len(message, M::LIMIT)?;
-    let mut frame = Vec::with_capacity(PREFIX + length as usize);
-    frame.extend_from_slice(&length.to_le_bytes());
-    codec::encode(message, M::LIMIT, &mut frame)?;
-    Ok(frame)
 }
