@@ -98,7 +98,7 @@ impl StatCache {
         Ok(Self { disk: disk.clone(), path: path.to_owned(), file, committed, running })
     }
 
-    /// The records of the last [`capture`](super::capture) hold from now on: its manifest `base` is published.
+    /// The records of the last [`capture`](super::capture()) hold from now on: its manifest `base` is published.
     /// Without this call they are forgotten. Rewrites the file when more than half of it is stale.
     ///
     /// The snapshot is published whatever becomes of its cache, so this does not fail: a cache that cannot be written
