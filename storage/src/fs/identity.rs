@@ -75,4 +75,11 @@ mod tests {
         assert_ne!(FileIdentity::of(File::open(&here).unwrap()).unwrap(), before);
         assert_eq!(FileIdentity::from_bytes(before.as_bytes()), before);
     }
+
+    #[test]
+    fn files_of_a_filesystem_without_handles_are_told_apart_too() {
+        let of = |path| FileIdentity::of(File::open(path).unwrap()).unwrap();
+        assert_eq!(of("/proc/sys"), of("/proc/sys"));
+        assert_ne!(of("/proc/sys"), of("/proc/sys/kernel"));
+    }
 }
