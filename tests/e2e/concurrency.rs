@@ -3,7 +3,6 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cofferdam_protocol::ckpt::{WsCkptErrorCode as Code, WsCkptResponse};
-use cofferdam_tests::site::run;
 use cofferdam_tests::tree::Tree;
 use cofferdam_tests::wire::ask;
 use cofferdam_tests::{files, project, skip, user};

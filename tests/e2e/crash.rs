@@ -310,5 +310,7 @@ fn removal_killed_at(step: &str) {
 
 killed_at! { removal_killed_at:
     a_removal_killed_when_it_was_committed = "delete.committed",
+    a_collection_killed_when_what_is_needed_was_written_anew = "collect.rewritten",
     a_collection_killed_when_a_pack_was_condemned = "collect.condemned",
+    a_collection_killed_when_a_pack_was_removed = "collect.removed",
 }

@@ -12,7 +12,7 @@ use cofferdam_tests::wire::{Wire, ask};
 use cofferdam_tests::{files, skip, user};
 use nix::sys::signal::Signal;
 
-use crate::{programs, site, site_of_ordinary_user};
+use crate::{site, site_of_ordinary_user};
 
 #[track_caller]
 fn serves(daemon: &Daemon) {
@@ -24,7 +24,7 @@ fn an_ordinary_user_needs_neither_flags_nor_variables() {
     let site = site_of_ordinary_user();
     let state = site.path("home/.local/state/cofferdam");
     let socket = state.join("run/ws-ckpt.sock");
-    let daemon = Daemon::start(site.command(programs().cofferdam).arg("serve"), &socket);
+    let daemon = Daemon::start(site.command(&site.programs().cofferdam).arg("serve"), &socket);
     assert!(daemon.ready_line().contains(socket.to_str().unwrap()), "{}", daemon.ready_line());
     let ws = site.workspace("project");
     let path = ws.to_str().unwrap();
@@ -36,7 +36,7 @@ fn an_ordinary_user_needs_neither_flags_nor_variables() {
         &["list", "-w", path],
         &["check", "--read-data"],
     ] {
-        let ran = run(site.command(programs().cofferdam).arg("ckpt").args(arguments));
+        let ran = run(site.command(&site.programs().cofferdam).arg("ckpt").args(arguments));
         assert_eq!(ran.code, 0, "{arguments:?}: {ran:?}");
     }
     serves(&daemon);
@@ -52,14 +52,14 @@ fn the_drop_in_daemon_and_variables_for_state_and_socket_work_as_well() {
     let xdg = site.directory("xdg");
     files::chmod(&xdg, 0o700);
     let socket = xdg.join("ws-ckpt/ws-ckpt.sock");
-    let mut command = site.command(programs().cofferdam);
+    let mut command = site.command(&site.programs().cofferdam);
     command.arg("serve").env("XDG_RUNTIME_DIR", &xdg).env("XDG_STATE_HOME", xdg.join("state"));
     let daemon = Daemon::start(&mut command, &socket);
     serves(&daemon);
     assert!(xdg.join("state/cofferdam/ckpt").is_dir());
     daemon.stop();
 
-    let mut command = site.command(programs().ws_ckpt);
+    let mut command = site.command(&site.programs().ws_ckpt);
     command
         .arg("daemon")
         .env("WS_CKPT_SOCKET", site.path("s"))

@@ -45,6 +45,7 @@ fn each_kind_of_change_is_shown_once_sorted_by_path() {
         ),
         ("content", |d| files::append(d.join("a"), "!"), &["M a"]),
         ("mode", |d| files::chmod(d.join("a"), 0o700), &["M a"]),
+        ("the root's mode", |d| files::chmod(d, 0o711), &["M ."]),
         ("a directory's mode", |d| files::chmod(d.join("dir"), 0o700), &["M dir"]),
         (
             "a link's target",

@@ -34,8 +34,5 @@ fn site_of_ordinary_user() -> Site {
 }
 
 fn programs() -> Programs {
-    Programs {
-        cofferdam: env!("CARGO_BIN_EXE_cofferdam").into(),
-        ws_ckpt: env!("CARGO_BIN_EXE_ws-ckpt").into(),
-    }
+    Programs::new(env!("CARGO_BIN_EXE_cofferdam"), env!("CARGO_BIN_EXE_ws-ckpt"))
 }

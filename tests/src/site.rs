@@ -2,7 +2,9 @@
 //! world around.
 
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -20,12 +22,30 @@ use crate::wire::{PATIENCE, Wire, ask, error_of};
 use crate::{files, user};
 
 /// Where the built programs are.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Programs {
     /// `cofferdam`.
     pub cofferdam: PathBuf,
     /// `ws-ckpt`.
     pub ws_ckpt: PathBuf,
+    open: Vec<File>,
+}
+
+impl Programs {
+    /// The programs at these paths.
+    pub fn new(cofferdam: impl Into<PathBuf>, ws_ckpt: impl Into<PathBuf>) -> Self {
+        Self { cofferdam: cofferdam.into(), ws_ckpt: ws_ckpt.into(), open: Vec::new() }
+    }
+
+    /// Names them by descriptors of this process: another user can run them then, also where he may not search the
+    /// directories above them.
+    fn open_to_everybody(&mut self) {
+        for program in [&mut self.cofferdam, &mut self.ws_ckpt] {
+            let file = File::open(&*program).unwrap_or_else(|e| panic!("{}: {e}", program.display()));
+            *program = format!("/proc/self/fd/{}", file.as_raw_fd()).into();
+            self.open.push(file);
+        }
+    }
 }
 
 /// A test's own place. Removed when dropped.
@@ -52,6 +72,7 @@ impl Site {
         let mut site = Self::new(programs);
         if user::is_root() {
             site.runs_as = Some(user::NOBODY);
+            site.programs.open_to_everybody();
             user::give_all(site.dir.path(), user::NOBODY);
         }
         site
@@ -60,6 +81,11 @@ impl Site {
     /// Puts the state directory somewhere else.
     pub fn set_state(&mut self, state: PathBuf) {
         self.state = state;
+    }
+
+    /// The programs, as they are run here.
+    pub fn programs(&self) -> &Programs {
+        &self.programs
     }
 
     /// A path in this place.
