@@ -7,6 +7,7 @@ use cofferdam_protocol::ckpt::{WsCkptErrorCode, WsCkptResponse};
 use cofferdam_tests::files;
 use cofferdam_tests::site::{Ran, Site, run};
 use cofferdam_tests::wire::ask;
+use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use crate::site;
@@ -330,4 +331,40 @@ fn damage_is_found_named_and_told_apart_from_good() {
     // It is removed like any other.
     let deleted = WsCkptResponse::DeleteOk { target: "damaged".into() };
     assert_eq!(daemon.call(&ask::delete(&ws, "damaged", true)), deleted);
+}
+
+#[test]
+fn a_daemon_that_does_not_answer_is_given_up_after_the_timeout_that_was_given() {
+    let site = site();
+    let daemon = site.start();
+    let ws = site.workspace("project");
+    daemon.signal(Signal::SIGSTOP);
+    for words in [["status"].as_slice(), &["checkpoint", "-w", ws.to_str().unwrap(), "-i", "one"]] {
+        let ran = run(site.ws_ckpt(words).args(["--timeout", "300ms"]));
+        assert_eq!(ran.code, 1, "{words:?}: {ran:?}");
+        assert_eq!(ran.stdout, "", "{words:?}");
+        assert!(ran.stderr.contains("300"), "{words:?}: {ran:?}");
+    }
+    daemon.signal(Signal::SIGCONT);
+    assert_eq!(ws_ckpt(&site, &["status", "--timeout", "30s"]).code, 0);
+}
+
+#[test]
+fn a_name_with_blanks_newlines_and_other_scripts_stays_one_line_of_a_table() {
+    let site = site();
+    let _daemon = site.start();
+    let ws = site.workspace("pro ject\n✓ \u{1b}[31m");
+    let path = ws.to_str().unwrap();
+    for words in [
+        ["checkpoint", "-w", path, "-i", "a b ✓", "-m", "two\nlines \u{1b}[31mred"].as_slice(),
+        &["rollback", "-w", path, "-s", "a b"],
+        &["list", "-w", path],
+        &["status"],
+    ] {
+        let ran = run(&mut site.ws_ckpt(words));
+        assert_eq!(ran.code, 0, "{words:?}: {ran:?}");
+        assert!(!ran.stdout.contains('\u{1b}'), "{words:?}: {ran:?}");
+        let lines_with_it = ran.stdout.lines().filter(|line| line.contains("pro ject")).count();
+        assert!(lines_with_it <= 1, "{words:?}: {ran:?}");
+    }
 }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use cofferdam_protocol::ckpt::WsCkptErrorCode as Code;
 use cofferdam_tests::mount::{Mount, kernel_has};
 use cofferdam_tests::project::{self, UNTOUCHED};
 use cofferdam_tests::site::{Site, run};
@@ -146,4 +147,56 @@ fn a_nested_subvolume_is_part_of_the_tree() {
     before.assert_same(&Tree::read(&ws), "after the rollback");
     assert_eq!(site.check(), 1);
     daemon.stop();
+}
+
+#[test]
+fn a_workspace_may_be_a_mount_itself() {
+    if !user::is_root() {
+        skip!("needs root to mount");
+    }
+    let site = site();
+    let disk = Mount::ext4(&site.path("volume"), 32);
+    let ws = disk.path();
+    files::write(ws.join("dir/file"), "one");
+    files::write(ws.join("gone"), "one");
+    let before = Tree::read(ws);
+    let daemon = site.start();
+    daemon.checkpoint(ws, "one");
+    files::write(ws.join("dir/file"), "two");
+    files::remove(ws.join("gone"));
+    files::write(ws.join("new"), "two");
+    daemon.rollback(ws, "one");
+    before.assert_same(&Tree::read(ws), "after the rollback");
+    daemon.stop();
+}
+
+#[test]
+fn what_is_mounted_read_only_can_be_kept_but_not_given_back() {
+    if !user::is_root() {
+        skip!("needs root to mount");
+    }
+    let site = site();
+    let ws = site.workspace("project");
+    let daemon = site.start();
+    daemon.checkpoint(&ws, "one");
+    files::write(ws.join("file"), "two");
+    // The same directory under the same path, and nothing may be written through it.
+    let mount = Mount::bind(&ws, &ws);
+    mount.make_read_only();
+    let id = daemon.init(&ws);
+    daemon.checkpoint(&id, "two");
+    let before = Tree::read(&ws);
+    let (code, message) = daemon.refused(&ask::rollback(&id, "one"));
+    assert_eq!(code, Code::IoError, "{message}");
+    assert!(message.to_lowercase().contains("read-only"), "{message}");
+    before.assert_same(&Tree::read(&ws), "after what was refused");
+    drop(mount);
+    let daemon = {
+        daemon.stop();
+        site.start()
+    };
+    daemon.rollback(&ws, "one");
+    assert_eq!(files::read(ws.join("file")), b"content\n");
+    daemon.rollback(&ws, "two");
+    assert_eq!(files::read(ws.join("file")), b"two");
 }

@@ -69,6 +69,11 @@ impl Mount {
         Self { at: at.to_owned() }
     }
 
+    /// Lets nobody write through it any more.
+    pub fn make_read_only(&self) {
+        run(Command::new("mount").args(["-o", "remount,bind,ro"]).arg(&self.at));
+    }
+
     /// Where it is mounted.
     pub fn path(&self) -> &Path {
         &self.at
