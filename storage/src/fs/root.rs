@@ -11,6 +11,7 @@ use rustix::path::Arg;
 
 use super::identity::FileIdentity;
 use super::stat::stat_fd;
+use crate::disk::Disk;
 use crate::path::{Name, RelPath};
 
 /// A directory held open. Everything beneath it is reached through the descriptor: following no link, entering no
@@ -44,6 +45,26 @@ impl Root {
     /// What tells this directory from any other that ever stood at its path.
     pub fn identity(&self) -> io::Result<FileIdentity> {
         FileIdentity::of(&self.fd)
+    }
+
+    /// Whether it is on an overlay filesystem. There a directory of a lower layer cannot be moved, and becomes another,
+    /// as far as [`FileIdentity`] can tell, when it is first changed.
+    pub fn is_overlay(&self) -> io::Result<bool> {
+        const OVERLAYFS: u32 = 0x794c_7630;
+        Ok(rustix::fs::fstatfs(&self.fd)?.f_type as u32 == OVERLAYFS)
+    }
+
+    /// Makes its identity last: on an overlay filesystem it is changed now, into what it is.
+    pub fn settle(&self, disk: &Disk) -> io::Result<()> {
+        if !self.is_overlay()? {
+            return Ok(());
+        }
+        let mode = Mode::from_raw_mode(stat_fd(&self.fd)?.mode);
+        match disk.fchmod(&self.fd, mode) {
+            // What nobody can change stays what it is.
+            Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::PERM | Errno::ROFS)) => Ok(()),
+            done => done,
+        }
     }
 
     /// Opens a directory beneath (the root itself for [`RelPath::ROOT`]) for reading.
@@ -213,7 +234,7 @@ mod tests {
         let name = Name::new([b'n'; 255]).unwrap();
         let mut at = RelPath::ROOT;
         let mut fd = root.open_dir(&at).unwrap();
-        let disk = crate::disk::Disk::default();
+        let disk = Disk::default();
         for _ in 0..40 {
             disk.mkdir(&fd, name.as_bytes(), Mode::from_raw_mode(0o700)).unwrap();
             fd = open_for_reading(&fd, name.as_bytes()).unwrap();

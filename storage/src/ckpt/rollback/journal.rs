@@ -93,6 +93,8 @@ pub(super) enum How {
         old: Seen,
         /// To make it again.
         meta: Meta,
+        /// Whether the name gets something else in a later step.
+        refilled: bool,
     },
 }
 
@@ -368,10 +370,11 @@ impl Switch {
                     put_seen(&mut out, new.as_ref());
                     out.byte((*suspect).into());
                 }
-                How::Remove { old, meta } => {
+                How::Remove { old, meta, refilled } => {
                     out.byte(1);
                     put_seen(&mut out, Some(old));
                     meta.encode(&mut out);
+                    out.byte((*refilled).into());
                 }
             }
         }
@@ -404,6 +407,7 @@ impl Switch {
                 1 => How::Remove {
                     old: take_seen(input)?.ok_or(input.malformed())?,
                     meta: Meta::decode(input)?,
+                    refilled: take_flag(input)?,
                 },
                 _ => return Err(input.malformed()),
             };

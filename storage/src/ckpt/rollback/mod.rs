@@ -102,7 +102,8 @@ pub fn run(job: Job<'_>) -> Result<RolledBack> {
     let rights = Rights::of(job.peer);
     let entered = job.peer.enter().context(|| "take the user's rights".to_owned())?;
     let trees = Trees { source: job.source, live: job.live, target: job.target };
-    let mut plan = Plan::new(&trees, &rights, is_overlay(job.root)?)?;
+    let piecemeal = job.root.is_overlay().context(|| "look at the workspace".to_owned())?;
+    let mut plan = Plan::new(&trees, &rights, piecemeal)?;
     let mut done =
         RolledBack { changed: plan.len() as u64, warnings: in_order(std::mem::take(&mut plan.warnings)) };
     if plan.obstacles.is_empty() && plan.is_empty() {
@@ -237,13 +238,6 @@ fn in_order(mut warnings: Vec<Warning>) -> Vec<Warning> {
     warnings.sort_by(|one, other| one.path.cmp(&other.path));
     warnings.dedup();
     warnings
-}
-
-/// Whether a directory is on a filesystem that refuses to move some of its directories.
-fn is_overlay(root: &Root) -> Result<bool> {
-    const OVERLAYFS: i64 = 0x794c_7630;
-    let found = rustix::fs::fstatfs(root).context(|| "look at the workspace".to_owned())?;
-    Ok(found.f_type as i64 == OVERLAYFS)
 }
 
 /// What recovery asks of the store. Called with the daemon's own rights.

@@ -17,7 +17,7 @@ use crate::ckpt::error::{Context, Error, Result};
 use crate::ckpt::format::{Meta, ObjectSource, Timestamp};
 use crate::ckpt::model::{FileKind, Warning, WarningKind};
 use crate::disk::Disk;
-use crate::fs::{FileIdentity, Root, remove_tree, stat, stat_fd};
+use crate::fs::{Root, remove_tree, stat, stat_fd};
 use crate::path::{Name, RelPath};
 use crate::peer::PeerRights;
 
@@ -214,7 +214,7 @@ impl<'a> Operation<'a> {
         let disk = self.places.disk;
         if step.seen.kind == FileKind::Directory {
             match self.places.dir(&step.path) {
-                Ok(Some(fd)) if FileIdentity::of(&fd).context(what)? == step.seen.identity => {
+                Ok(Some(fd)) if self.places.is(&fd, &step.seen.identity).context(what)? => {
                     return apply(disk, Thing::Open(fd.as_fd()), had, wanted).context(what);
                 }
                 Ok(_) => return Ok(false),

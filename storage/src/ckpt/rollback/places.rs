@@ -50,6 +50,8 @@ pub(super) struct Places<'a> {
     pub(super) disk: &'a Disk,
     pub(super) root: &'a Root,
     mount: u64,
+    /// Directories may become others by being changed.
+    overlay: bool,
     known: HashMap<RelPath, FileIdentity>,
     /// The latest used last.
     held: RefCell<Vec<(RelPath, Rc<OwnedFd>)>>,
@@ -65,8 +67,8 @@ impl<'a> Places<'a> {
         root: &'a Root,
         known: HashMap<RelPath, FileIdentity>,
     ) -> io::Result<Self> {
-        let mount = stat_fd(root)?.mount;
-        Ok(Self { disk, root, mount, known, held: RefCell::default() })
+        let (mount, overlay) = (stat_fd(root)?.mount, root.is_overlay()?);
+        Ok(Self { disk, root, mount, overlay, known, held: RefCell::default() })
     }
 
     /// Opens a directory. `None` if it is not there any more, or another thing is.
@@ -81,7 +83,7 @@ impl<'a> Places<'a> {
                 Err(error) => return Err(error),
             };
             if let Some(known) = self.known.get(path)
-                && FileIdentity::of(&fd)? != *known
+                && !self.is(&fd, known)?
             {
                 return Ok(None);
             }
@@ -91,6 +93,11 @@ impl<'a> Places<'a> {
             held.push((path.clone(), Rc::new(fd)));
         }
         Ok(held.last().map(|(_, fd)| fd.clone()))
+    }
+
+    /// Whether an open directory is the one on record, as far as can be known.
+    pub(super) fn is(&self, dir: &OwnedFd, identity: &FileIdentity) -> io::Result<bool> {
+        Ok(self.overlay || FileIdentity::of(dir)? == *identity)
     }
 
     /// Opens a directory that must still be the one that was planned for.

@@ -118,7 +118,7 @@ impl Planner<'_> {
         if let (Some(old), Some(new)) = (old, new)
             && same_content(&old.kind, &new.kind)
         {
-            let (meta, less) = self.rights.attainable(&new.meta, Some(&old.meta));
+            let (meta, less) = self.rights.attainable(&new.meta, Some(&old.meta), true);
             if !self.owns(old) && meta != old.meta {
                 // What is somebody else's can be replaced, but not changed.
                 self.replace(path, Some(old), Some(new));
@@ -199,7 +199,7 @@ impl Planner<'_> {
     /// Directories keep what cannot be changed; those nothing happens to are forgotten.
     fn finish(mut self) -> Plan {
         for (path, meta) in &mut self.plan.dirs {
-            let (attainable, less) = self.rights.attainable(&meta.new, Some(&meta.old));
+            let (attainable, less) = self.rights.attainable(&meta.new, Some(&meta.old), false);
             meta.new = attainable;
             if less {
                 self.plan.warnings.push(Warning { path: path.clone(), kind: WarningKind::OwnerNotRestored });

@@ -9,6 +9,8 @@ pub(super) struct Rights {
     uid: u32,
     gid: u32,
     groups: Vec<u32>,
+    /// Whether the daemon itself is somebody else: then nobody gets a set-id bit by asking it.
+    served: bool,
 }
 
 const SET_USER_ID: u32 = 0o4000;
@@ -17,8 +19,9 @@ const SET_GROUP_ID: u32 = 0o2000;
 impl Rights {
     /// Those that [`Peer::enter`] gives.
     pub(super) fn of(peer: &Peer) -> Self {
-        let Peer { uid, gid, groups } = if peer.is_privileged() { Peer::own() } else { peer.clone() };
-        Self { uid, gid, groups }
+        let served = !peer.is_privileged();
+        let Peer { uid, gid, groups } = if served { peer.clone() } else { Peer::own() };
+        Self { uid, gid, groups, served }
     }
 
     /// Whether no rule about owners binds it.
@@ -33,7 +36,8 @@ impl Rights {
 
     /// The part of `wanted` that it can give a file which is now as `now` says, or a new one; and whether that is
     /// less. What it cannot give stays as it is; a set-id bit or a capability without its owner is not given.
-    pub(super) fn attainable(&self, wanted: &Meta, now: Option<&Meta>) -> (Meta, bool) {
+    /// `program`: it may be one, so that set-id bits give power.
+    pub(super) fn attainable(&self, wanted: &Meta, now: Option<&Meta>, program: bool) -> (Meta, bool) {
         if self.all() {
             return (wanted.clone(), false);
         }
@@ -42,11 +46,15 @@ impl Rights {
         if wanted.gid != self.gid && !self.groups.contains(&wanted.gid) {
             meta.gid = now.map_or(self.gid, |now| now.gid);
         }
-        if meta.uid != wanted.uid {
-            meta.mode &= !(SET_USER_ID | SET_GROUP_ID);
+        let mut refused = 0;
+        if meta.uid != wanted.uid || (self.served && program) {
+            refused |= SET_USER_ID | SET_GROUP_ID;
         } else if meta.gid != wanted.gid {
-            meta.mode &= !SET_GROUP_ID;
+            refused |= SET_GROUP_ID;
         }
+        // Unless they are there already.
+        let had = now.filter(|now| (now.uid, now.gid) == (meta.uid, meta.gid)).map_or(0, |now| now.mode);
+        meta.mode &= !refused | had;
         // Of these names only root may set any; what the file has of them stays.
         let fixed = |name: &[u8]| name.starts_with(b"security.") || name.starts_with(b"trusted.");
         let there = now.map_or(&[][..], |now| &now.xattrs);
@@ -70,7 +78,7 @@ mod tests {
     use super::*;
 
     fn rights(uid: u32) -> Rights {
-        Rights { uid, gid: uid, groups: vec![7] }
+        Rights { uid, gid: uid, groups: vec![7], served: false }
     }
 
     fn meta(mode: u32, uid: u32, gid: u32, xattrs: &[&str]) -> Meta {
@@ -81,23 +89,35 @@ mod tests {
     #[test]
     fn root_can_give_everything() {
         let wanted = meta(0o4755, 1, 2, &["security.capability", "user.x"]);
-        assert_eq!(rights(0).attainable(&wanted, None), (wanted, false));
+        assert_eq!(rights(0).attainable(&wanted, None, true), (wanted, false));
     }
 
     #[test]
     fn a_user_gets_its_own_set_id_bits_and_groups_back() {
         let wanted = meta(0o6755, 5, 7, &["system.posix_acl_access", "user.x"]);
-        assert_eq!(rights(5).attainable(&wanted, None), (wanted, false));
+        assert_eq!(rights(5).attainable(&wanted, None, true), (wanted, false));
     }
 
     #[test]
     fn no_set_id_bit_comes_without_its_owner_and_no_capability_at_all() {
         let foreign = meta(0o6755, 0, 7, &[]);
-        assert_eq!(rights(5).attainable(&foreign, None), (meta(0o755, 5, 7, &[]), true));
+        assert_eq!(rights(5).attainable(&foreign, None, true), (meta(0o755, 5, 7, &[]), true));
         let group = meta(0o6755, 5, 9, &[]);
-        assert_eq!(rights(5).attainable(&group, None), (meta(0o4755, 5, 5, &[]), true));
+        assert_eq!(rights(5).attainable(&group, None, true), (meta(0o4755, 5, 5, &[]), true));
         let capable = meta(0o755, 5, 5, &["security.capability"]);
-        assert_eq!(rights(5).attainable(&capable, None), (meta(0o755, 5, 5, &[]), true));
+        assert_eq!(rights(5).attainable(&capable, None, true), (meta(0o755, 5, 5, &[]), true));
+    }
+
+    #[test]
+    fn nobody_gets_a_set_id_program_from_roots_daemon_but_shared_directories_stay_shared() {
+        let served = Rights { served: true, ..rights(5) };
+        let wanted = meta(0o6755, 5, 7, &[]);
+        assert_eq!(served.attainable(&wanted, None, true), (meta(0o755, 5, 7, &[]), true));
+        assert_eq!(served.attainable(&wanted, None, false), (wanted.clone(), false));
+        // One that is there is not taken away.
+        let now = meta(0o4700, 5, 7, &[]);
+        assert_eq!(served.attainable(&wanted, Some(&now), true), (meta(0o4755, 5, 7, &[]), true));
+        assert_eq!(served.attainable(&wanted, Some(&wanted), true), (wanted.clone(), false));
     }
 
     #[test]
@@ -105,6 +125,6 @@ mod tests {
         let now = meta(0o644, 5, 9, &["security.selinux", "user.old"]);
         let wanted = meta(0o600, 5, 11, &["user.new"]);
         let given = meta(0o600, 5, 9, &["security.selinux", "user.new"]);
-        assert_eq!(rights(5).attainable(&wanted, Some(&now)), (given, true));
+        assert_eq!(rights(5).attainable(&wanted, Some(&now), true), (given, true));
     }
 }

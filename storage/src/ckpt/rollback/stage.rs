@@ -149,7 +149,10 @@ impl<'a> Stage<'a> {
         let Some((parent, name)) = path.split() else { return Ok(None) };
         let parent = self.places.must(&parent).context(what)?;
         let Some(old) = self.places.see(&*parent, &name).context(what)? else { return Ok(None) };
-        Ok(Some(Step { path: path.clone(), how: How::Remove { old, meta: meta.clone() } }))
+        Ok(Some(Step {
+            path: path.clone(),
+            how: How::Remove { old, meta: meta.clone(), refilled: self.plan.changes.contains_key(path) },
+        }))
     }
 
     /// Records everything that gets other metadata where it is.
@@ -197,7 +200,7 @@ impl<'a> Stage<'a> {
         };
         let what = || format!("restore {path}");
         self.make_directory(dir, slot, path, *node).context(what)?;
-        let mut ahead = vec![Todo::Finish(area.join(slot), path.clone(), self.attainable(path, &entry.meta))];
+        let mut ahead = vec![Todo::Finish(area.join(slot), path.clone(), self.attainable(path, entry))];
         ahead.extend(node.map(|node| Todo::Fill(area.join(slot), path.clone(), node)));
         while let Some(todo) = ahead.pop() {
             match todo {
@@ -242,7 +245,7 @@ impl<'a> Stage<'a> {
                 continue;
             };
             self.make_directory(&dir, &entry.name, &path, *node).context(|| format!("restore {path}"))?;
-            let (at, meta) = (at.join(&entry.name), self.attainable(&path, &entry.meta));
+            let (at, meta) = (at.join(&entry.name), self.attainable(&path, &entry));
             ahead.push(Todo::Finish(at.clone(), path.clone(), meta));
             ahead.extend(node.map(|node| Todo::Fill(at, path, node)));
         }
@@ -278,7 +281,7 @@ impl<'a> Stage<'a> {
         {
             return Ok(());
         }
-        let meta = self.attainable(path, &entry.meta);
+        let meta = self.attainable(path, entry);
         match &entry.kind {
             EntryKind::File { size, content } => {
                 let flags = OFlags::WRONLY;
@@ -377,8 +380,9 @@ impl<'a> Stage<'a> {
     }
 
     /// The part of the target's metadata that we can give.
-    fn attainable(&mut self, path: &RelPath, meta: &Meta) -> Meta {
-        let (meta, less) = self.rights.attainable(meta, None);
+    fn attainable(&mut self, path: &RelPath, entry: &Entry) -> Meta {
+        let program = !matches!(entry.kind, EntryKind::Directory(_));
+        let (meta, less) = self.rights.attainable(&entry.meta, None, program);
         self.warn_if(less, path);
         meta
     }

@@ -65,7 +65,7 @@ impl Switcher<'_> {
                     forward(ends, old.as_ref(), new.as_ref(), self.rule)
                 })
             }
-            How::Remove { old, .. } => self.removed(&step.path, old),
+            How::Remove { old, refilled, .. } => self.removed(&step.path, old, *refilled),
         }
     }
 
@@ -115,13 +115,14 @@ impl Switcher<'_> {
     }
 
     /// Removes a directory that has been emptied.
-    fn removed(&self, path: &RelPath, old: &Seen) -> io::Result<Found> {
+    fn removed(&self, path: &RelPath, old: &Seen, refilled: bool) -> io::Result<Found> {
         let Some((parent, name)) = path.split() else { return Ok(Found::Newer) };
         let Some(dir) = self.places.dir(&parent)? else { return self.replaced(true) };
         match self.places.see(&*dir, &name)? {
             None => return Ok(Found::Expected),
             Some(now) if now.kind == old.kind => {}
-            Some(_) => return self.replaced(false),
+            // What it is now, the step that fills the name again will judge.
+            Some(_) => return self.replaced(refilled),
         }
         self.places.forget();
         match self.places.disk.rmdir(&*dir, name.as_bytes()) {

@@ -109,6 +109,7 @@ impl Store {
         if crate::peer::as_daemon(|| contains(&root, state)).context(describe)? {
             return Err(contains_state());
         }
+        root.settle(&self.disk).context(describe)?;
         Ok(Candidate { identity: root.identity().context(describe)?, path, owner })
     }
 

@@ -28,7 +28,7 @@ impl Faults {
     }
 
     /// From the nth operation on everything fails, as for a process that was killed there.
-    fn dying(nth: u64) -> Self {
+    pub(super) fn dying(nth: u64) -> Self {
         let fails = |nth, seen, _| (seen >= nth).then_some(rustix::io::Errno::IO);
         Self { fails, nth, seen: AtomicU64::new(0) }
     }

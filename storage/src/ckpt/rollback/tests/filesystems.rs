@@ -171,22 +171,50 @@ struct Overlay {
 }
 
 impl Overlay {
-    /// A merged view, at `at`, of what is there already and an empty upper layer.
-    fn over(at: &Path) -> Option<Self> {
-        let layer = |name: &str| at.with_file_name(name);
-        std::fs::create_dir(layer("upper")).unwrap();
-        std::fs::create_dir(layer("work")).unwrap();
-        let options = format!(
-            "lowerdir={},upperdir={},workdir={},redirect_dir=off",
-            at.display(),
-            layer("upper").display(),
-            layer("work").display()
-        );
+    /// Over what is at `at` a merged view with an upper layer in `scratch`; `None` if this machine makes none.
+    fn over(at: &Path, scratch: &Path) -> Option<Self> {
+        let (upper, work) = (scratch.join("upper"), scratch.join("work"));
+        std::fs::create_dir(&upper).unwrap();
+        std::fs::create_dir(&work).unwrap();
+        let (lower, upper, work) = (at.display(), upper.display(), work.display());
+        let options = format!("lowerdir={lower},upperdir={upper},workdir={work},redirect_dir=off");
         let flags = MsFlags::empty();
-        match mount(Some("overlay"), at, Some("overlay"), flags, Some(options.as_str())) {
-            Ok(()) => Some(Self { _mounted: Unmount(at.to_owned()) }),
-            Err(_) => None,
-        }
+        let mounted = mount(Some("overlay"), at, Some("overlay"), flags, Some(options.as_str()));
+        mounted.is_ok().then(|| Self { _mounted: Unmount(at.to_owned()) })
+    }
+}
+
+/// A workspace in the lower layer of an overlay, as the project in a container's image.
+struct Lower {
+    lab: Lab,
+    target: Manifest,
+    new: Tree,
+    old: Tree,
+    _overlay: Overlay,
+    _scratch: tempfile::TempDir,
+}
+
+impl Lower {
+    fn new() -> Option<Self> {
+        let (lab, scratch) = (Lab::new(), tempfile::tempdir().unwrap());
+        let target_dir = lab.dir.path().join("target");
+        files::write(target_dir.join("file"), "target");
+        files::write(target_dir.join("kept/deep/file"), "target");
+        files::write(target_dir.join("turned"), "a file");
+        basics::rest(&target_dir, 1_500_000_000);
+        let (new, target) = (Tree::read(&target_dir), lab.capture_at(&target_dir));
+        files::write(lab.at("file"), "live");
+        files::write(lab.at("kept/deep/file"), "live");
+        files::write(lab.at("turned/into/a/directory"), "live");
+        files::write(lab.at("gone/one/two"), "live");
+        files::mkdir(lab.at("gone/empty"));
+        files::symlink("one", lab.at("gone/link"));
+        files::chmod(lab.at("gone/one"), 0o550);
+        basics::rest(&lab.ws(), 1_600_000_000);
+        let overlay = Overlay::over(lab.dir.path(), scratch.path())?;
+        lab.root().settle(&Disk::default()).unwrap();
+        let old = lab.tree();
+        Some(Self { lab, target, new, old, _overlay: overlay, _scratch: scratch })
     }
 }
 
@@ -196,29 +224,40 @@ fn directories_of_a_lower_layer_are_emptied_where_they_cannot_be_moved() {
         skip!("only root mounts");
     }
     for nth in 0.. {
-        let lab = Lab::new();
-        let target_dir = lab.dir.path().join("target");
-        files::write(target_dir.join("file"), "target");
-        files::write(target_dir.join("turned"), "a file");
-        basics::rest(&target_dir, 1_500_000_000);
-        let (new, target) = (Tree::read(&target_dir), lab.capture_at(&target_dir));
-        files::write(lab.at("file"), "live");
-        files::write(lab.at("turned/into/a/directory"), "live");
-        files::write(lab.at("gone/one/two"), "live");
-        files::mkdir(lab.at("gone/empty"));
-        files::symlink("one", lab.at("gone/link"));
-        files::chmod(lab.at("gone/one"), 0o550);
-        basics::rest(&lab.ws(), 1_600_000_000);
-        let Some(_mounted) = Overlay::over(&lab.ws()) else { skip!("overlay filesystems cannot be mounted") };
-        let old = lab.tree();
+        let Some(scene) = Lower::new() else { skip!("overlay filesystems cannot be mounted") };
+        let lab = &scene.lab;
         let faults = Arc::new(faults::Faults::once(nth));
-        let (result, _) = lab.attempt(&Disk::with_faults(faults.clone()), &target);
+        let (result, _) = lab.attempt(&Disk::with_faults(faults.clone()), &scene.target);
         let what = format!("operation {nth}: {result:?}");
         lab.recover(&Disk::default());
         lab.assert_nothing_left();
         match result {
-            Ok(_) => new.assert_same(&lab.tree(), &what),
-            Err(_) => old.assert_same(&lab.tree(), &what),
+            Ok(_) => scene.new.assert_same(&lab.tree(), &what),
+            Err(_) => scene.old.assert_same(&lab.tree(), &what),
+        }
+        if faults.seen() <= nth {
+            return;
+        }
+    }
+}
+
+#[test]
+fn on_a_lower_layer_every_death_is_recovered_from_too() {
+    if !is_root() {
+        skip!("only root mounts");
+    }
+    for nth in 0.. {
+        let Some(scene) = Lower::new() else { skip!("overlay filesystems cannot be mounted") };
+        let lab = &scene.lab;
+        let faults = Arc::new(faults::Faults::dying(nth));
+        let (result, _) = lab.attempt(&Disk::with_faults(faults.clone()), &scene.target);
+        let recovered = lab.recover(&Disk::default());
+        let what = format!("dead at {nth}: {result:?}, {recovered:?}");
+        assert!(recovered.iter().all(|r| r.outcome.is_ok() && r.warnings.is_empty()), "{what}");
+        lab.assert_nothing_left();
+        let now = lab.tree();
+        if !scene.new.differences(&now).is_empty() {
+            scene.old.assert_same(&now, &what);
         }
         if faults.seen() <= nth {
             return;

@@ -69,7 +69,7 @@ fn what_is_written_after_the_capture_is_in_the_safety_snapshot() {
 
 #[test]
 fn what_happens_in_a_directory_that_goes_is_in_the_safety_snapshot() {
-    if is_overlay(&Lab::new().root()).unwrap() {
+    if Lab::new().root().is_overlay().unwrap() {
         skip!(
             "on an overlay directories are emptied one by one, and one that is not empty then is no more than an error"
         );
@@ -159,7 +159,7 @@ fn a_save_in_the_middle_of_the_switch_is_displaced_and_kept() {
 
 #[test]
 fn a_write_to_what_was_just_displaced_is_kept() {
-    if is_overlay(&Lab::new().root()).unwrap() {
+    if Lab::new().root().is_overlay().unwrap() {
         skip!(
             "on an overlay directories are emptied one by one, and one that is not empty then is no more than an error"
         );

@@ -24,7 +24,8 @@ fn a_users_tree_comes_back_as_the_users() {
     files::write(lab.at("tool"), "target");
     files::chmod(lab.at("dir"), 0o555);
     give_all(lab.ws(), NOBODY);
-    files::chmod(lab.at("tool"), 0o4755);
+    files::chmod(lab.at("tool"), 0o755);
+    files::chmod(lab.at("dir"), 0o2555);
     files::chmod(lab.ws(), 0o555);
     let (before, target) = (lab.tree(), lab.capture());
     files::remove(lab.at("dir"));
@@ -42,19 +43,24 @@ fn foreign_owners_set_id_bits_and_capabilities_are_not_restored_for_a_user() {
     const CAPABILITY: [u8; 20] = [1, 0, 0, 2, 0, 32, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     files::write(lab.at("root"), "x");
     files::chmod(lab.at("root"), 0o6755);
+    files::write(lab.at("own"), "x");
+    give(lab.at("own"), NOBODY);
+    files::chmod(lab.at("own"), 0o4755);
     files::write(lab.at("capable"), "x");
     give(lab.at("capable"), NOBODY);
     assert!(files::set_xattr(lab.at("capable"), "security.capability", &CAPABILITY));
     let target = lab.capture();
-    files::remove(lab.at("root"));
-    files::remove(lab.at("capable"));
+    for name in ["root", "own", "capable"] {
+        files::remove(lab.at(name));
+    }
     let done = lab.roll_back(&target);
     let warned: Vec<_> = done.warnings.iter().map(|w| (w.path.to_string(), w.kind)).collect();
     let lost = WarningKind::OwnerNotRestored;
-    assert_eq!(warned, [("capable".to_owned(), lost), ("root".to_owned(), lost)]);
+    assert_eq!(warned, ["capable", "own", "root"].map(|path| (path.to_owned(), lost)));
     let now = lab.tree();
     let file = now.get("root").unwrap();
     assert_eq!((file.uid, file.gid, file.mode & 0o7777), (NOBODY, NOBODY, 0o755));
+    assert_eq!(now.get("own").unwrap().mode & 0o7777, 0o755);
     assert_eq!(now.get("capable").unwrap().xattrs, BTreeMap::new());
 }
 
