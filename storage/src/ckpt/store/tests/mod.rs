@@ -9,6 +9,7 @@ mod fixture;
 mod full_disk;
 mod init;
 mod late;
+mod old_stores;
 mod open;
 mod removal;
 mod rollback;
