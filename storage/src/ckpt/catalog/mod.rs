@@ -27,7 +27,7 @@ use crate::ckpt::pack::PackId;
 use crate::disk::Disk;
 
 pub(crate) use copy::CatalogCopy;
-pub(crate) use packs::{Named, ObjectRow, PackRow, PackState, Target};
+pub(crate) use packs::{ObjectRow, PackRow, PackState, Publication, Target};
 pub(crate) use snapshots::{KnownTree, NewRow, SafetyRow, SnapshotRow};
 pub(crate) use workspaces::{Registered, WorkspaceRow};
 

@@ -65,7 +65,7 @@ pub(crate) enum Target {
 
 /// What a publication did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Named {
+pub(crate) enum Publication {
     /// It is durable. The key of the snapshot, if there is one.
     Published(i64),
     /// Nothing was done: a pack it relies on has been condemned meanwhile. Writing anew finds that out.
@@ -136,14 +136,14 @@ impl Catalog {
         manifest: &ObjectId,
         written: &Written,
         ids: &dyn IdGen,
-    ) -> Result<Named> {
+    ) -> Result<Publication> {
         let spare = written.pack.is_some().then(|| fresh_id(ids)).transpose()?;
-        let named = self.publishing(|database, relied_on| {
+        let published = self.publishing(|database, relied_on| {
             relied_on.extend(&written.reused);
             for pack in &written.reused {
                 let live = packs::table.filter(packs::id.eq(&pack.0[..]).and(packs::state.eq(LIVE)));
                 if !diesel::select(diesel::dsl::exists(live)).get_result::<bool>(database)? {
-                    return Ok(Named::Stale);
+                    return Ok(Publication::Stale);
                 }
             }
             if let Some(pack) = &written.pack {
@@ -167,12 +167,12 @@ impl Catalog {
                     *snapshot
                 }
             };
-            Ok(Named::Published(key))
+            Ok(Publication::Published(key))
         })?;
-        if let (Named::Published(_), Some(id)) = (named, spare) {
+        if let (Publication::Published(_), Some(id)) = (published, spare) {
             self.pool().push(id);
         }
-        Ok(named)
+        Ok(published)
     }
 
     /// Packs in that state, oldest first.

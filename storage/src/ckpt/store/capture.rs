@@ -4,7 +4,7 @@ use cofferdam_protocol::ckpt::WorkspaceId;
 
 use super::Store;
 use super::held::Held;
-use crate::ckpt::catalog::{Named, Target};
+use crate::ckpt::catalog::{Publication, Target};
 use crate::ckpt::error::{Context, Error, Result};
 use crate::ckpt::format::ObjectId;
 use crate::ckpt::pack::{PackId, PackWriter, Written};
@@ -76,13 +76,13 @@ impl Store {
         target: &Target,
         manifest: &ObjectId,
     ) -> Result<bool> {
-        let named = self.catalog.publish(workspace, target, manifest, written, &*self.ids);
-        match (&named, &written.pack) {
+        let published = self.catalog.publish(workspace, target, manifest, written, &*self.ids);
+        match (&published, &written.pack) {
             (_, None) => self.give_back(pack),
-            (Ok(Named::Published(_)), Some(_)) => {}
+            (Ok(Publication::Published(_)), Some(_)) => {}
             // Certainly not published, so the space can be had back at once. After any other error it may have been:
             // the next start knows.
-            (Ok(Named::Stale) | Err(Error::NoSpace { .. } | Error::SnapshotExists(_)), Some(_)) => {
+            (Ok(Publication::Stale) | Err(Error::NoSpace { .. } | Error::SnapshotExists(_)), Some(_)) => {
                 self.reader.forget(&pack);
                 if let Err(error) = self.packs.remove(&pack) {
                     tracing::warn!(%error, %pack, "a pack that was not published stays until the next start");
@@ -90,7 +90,7 @@ impl Store {
             }
             (Err(_), Some(_)) => {}
         }
-        Ok(named? != Named::Stale)
+        Ok(published? != Publication::Stale)
     }
 
     /// Gives back the name of a pack of which there is no file.
