@@ -18,6 +18,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use diesel::connection::{AnsiTransactionManager, SimpleConnection, TransactionManager};
 use diesel::prelude::*;
 use diesel::result::{DatabaseErrorKind, Error as DatabaseError};
 
@@ -50,7 +51,8 @@ pub(crate) struct Catalog {
 
 /// What the mutex around the connection guards.
 struct Open {
-    database: SqliteConnection,
+    /// `None` after SQLite has given it up; it is opened again when it is next needed.
+    database: Option<SqliteConnection>,
     /// Counts commits after which other objects may be needed than before.
     generation: u64,
     /// The generation in which a publication last relied on objects of an older pack.
@@ -83,6 +85,23 @@ impl From<Error> for Failure {
     }
 }
 
+/// A transaction that failed.
+struct NotCommitted {
+    error: Error,
+    /// Nothing of it is there now or will be after a restart. Otherwise its commit may have reached the disk, and only
+    /// the next start knows.
+    is_certain: bool,
+}
+
+impl From<NotCommitted> for Error {
+    fn from(failed: NotCommitted) -> Self {
+        failed.error
+    }
+}
+
+/// What SQLite says when it cannot lengthen a file. It says so before the commit is written, never after.
+const DISK_IS_FULL: &str = "database or disk is full";
+
 /// The result of work inside a transaction.
 pub(crate) type Attempt<T> = std::result::Result<T, Failure>;
 
@@ -91,32 +110,42 @@ impl Catalog {
     pub(crate) fn open(disk: &Disk, dir: &Path) -> Result<Self> {
         let lock = connection::open_private(disk, dir, LOCK_FILE)?;
         drop(connection::open_private(disk, dir, FILE)?);
-        let database = {
-            let _no_copy = connection::flock(&lock)?;
-            connection::establish(&dir.join(FILE)).map_err(|error| error.explain(dir))?
-        };
-        Ok(Self {
+        let catalog = Self {
             dir: dir.to_owned(),
             disk: disk.clone(),
-            connection: Mutex::new(Open { database, generation: 0, reused: HashMap::new() }),
+            connection: Mutex::new(Open { database: None, generation: 0, reused: HashMap::new() }),
             lock,
             pool: Mutex::new(Vec::new()),
-        })
+        };
+        catalog.database(&mut catalog.open_connection())?;
+        Ok(catalog)
+    }
+
+    fn database<'a>(&self, open: &'a mut Open) -> Result<&'a mut SqliteConnection> {
+        match &mut open.database {
+            Some(database) => Ok(database),
+            none => {
+                let _no_copy = connection::flock(&self.lock)?;
+                let database = connection::establish(&self.dir.join(FILE));
+                Ok(none.insert(database.map_err(|failure| failure.explain(&self.dir))?))
+            }
+        }
     }
 
     /// Runs queries.
     fn read<T>(&self, work: impl FnOnce(&mut SqliteConnection) -> Attempt<T>) -> Result<T> {
-        work(&mut self.open_connection().database).map_err(|failure| failure.explain(&self.dir))
+        let mut open = self.open_connection();
+        work(self.database(&mut open)?).map_err(|failure| failure.explain(&self.dir))
     }
 
     /// Runs one transaction that makes no object needed or unneeded.
     fn write<T>(&self, work: impl FnOnce(&mut SqliteConnection) -> Attempt<T>) -> Result<T> {
-        self.commit(&mut self.open_connection(), work)
+        Ok(self.commit(&mut self.open_connection(), work)?)
     }
 
     /// Runs one transaction after which fewer objects may be needed than before.
     fn write_roots<T>(&self, work: impl FnOnce(&mut SqliteConnection) -> Attempt<T>) -> Result<T> {
-        self.publishing(|database, _| work(database))
+        Ok(self.publishing(|database, _| work(database))?)
     }
 
     /// Runs one transaction after which other objects are needed than before. It says which packs of earlier ones
@@ -124,7 +153,7 @@ impl Catalog {
     fn publishing<T>(
         &self,
         work: impl FnOnce(&mut SqliteConnection, &mut BTreeSet<PackId>) -> Attempt<T>,
-    ) -> Result<T> {
+    ) -> std::result::Result<T, NotCommitted> {
         let mut open = self.open_connection();
         open.generation += 1;
         let generation = open.generation;
@@ -147,22 +176,52 @@ impl Catalog {
         if packs.iter().any(reused) {
             return Ok(None);
         }
-        self.commit(&mut open, work).map(Some)
+        Ok(Some(self.commit(&mut open, work)?))
     }
 
     fn commit<T>(
         &self,
         open: &mut Open,
         work: impl FnOnce(&mut SqliteConnection) -> Attempt<T>,
-    ) -> Result<T> {
-        let _no_copy = connection::flock(&self.lock)?;
-        open.database
-            .immediate_transaction(|database| {
-                let done = work(database)?;
+    ) -> std::result::Result<T, NotCommitted> {
+        let certain = |error| NotCommitted { error, is_certain: true };
+        let database = self.database(open).map_err(certain)?;
+        let _no_copy = connection::flock(&self.lock).map_err(certain)?;
+        let mut failure = None;
+        let result = database.immediate_transaction(|database| {
+            let done = work(database).and_then(|done| {
                 self.disk.before_commit().map_err(|error| Error::io("committing to the catalog", error))?;
                 Ok(done)
+            });
+            // Kept apart: SQLite may have rolled back on its own, and then rolling back is an error that hides it.
+            done.map_err(|error| {
+                failure = Some(error);
+                DatabaseError::RollbackTransaction
             })
-            .map_err(|failure: Failure| failure.explain(&self.dir))
+        });
+        let error = match result {
+            Ok(done) => return Ok(done),
+            Err(error) => error,
+        };
+        if AnsiTransactionManager::is_broken_transaction_manager(database) {
+            open.database = None;
+        }
+        let is_certain = failure.is_some() || error.to_string().contains(DISK_IS_FULL);
+        let error = failure.unwrap_or(Failure::Database(error)).explain(&self.dir);
+        if matches!(error, Error::NoSpace { .. }) {
+            // It has taken the last space for its part of the log.
+            open.database.as_mut().map(truncate_log);
+        }
+        Err(NotCommitted { error, is_certain })
+    }
+
+    /// Empties the log, if that can be done now.
+    fn empty_log(&self) -> Result<()> {
+        let mut open = self.open_connection();
+        let database = self.database(&mut open)?;
+        let _no_copy = connection::flock(&self.lock)?;
+        truncate_log(database);
+        Ok(())
     }
 
     fn open_connection(&self) -> MutexGuard<'_, Open> {
@@ -200,13 +259,14 @@ impl Failure {
     fn explain(self, dir: &Path) -> Error {
         let error = match self {
             Self::Engine(error) => return error,
+            Self::Database(DatabaseError::RollbackErrorOnCommit { commit_error, .. }) => *commit_error,
             Self::Database(error) => error,
         };
         let what = || "writing the catalog".to_owned();
         match &error {
             // SQLite's own fixed texts; diesel passes no code on.
             DatabaseError::DatabaseError(DatabaseErrorKind::Unknown, info) => match info.message() {
-                "database or disk is full" => Error::NoSpace { what: what() },
+                DISK_IS_FULL => Error::NoSpace { what: what() },
                 "disk I/O error" if is_full(dir) => Error::NoSpace { what: what() },
                 "disk I/O error" | "unable to open database file" => {
                     Error::Io { what: "catalog".to_owned(), source: std::io::Error::other(info.message()) }
@@ -218,6 +278,13 @@ impl Failure {
             },
             other => Error::Catalog(other.to_string()),
         }
+    }
+}
+
+/// Moves the log's content to where it belongs and gives its space back, if that can be done now.
+fn truncate_log(database: &mut SqliteConnection) {
+    if let Err(error) = database.batch_execute("PRAGMA wal_checkpoint(TRUNCATE)") {
+        tracing::debug!(%error, "the catalog's log stays");
     }
 }
 

@@ -6,7 +6,7 @@ use diesel::prelude::*;
 
 use super::schema::{objects, packs, snapshots, workspaces};
 use super::snapshots::NewRow;
-use super::{Attempt, Catalog, damaged, last_key, object_id, pack_id};
+use super::{Attempt, Catalog, NotCommitted, damaged, object_id, pack_id};
 use crate::ckpt::error::{Error, Result};
 use crate::ckpt::format::ObjectId;
 use crate::ckpt::pack::{Location, NewPack, ObjectIndex, PackId, Written};
@@ -22,6 +22,9 @@ const POOL: usize = 4;
 
 /// Rows per statement; SQLite takes 32 766 values.
 const BATCH: usize = 400;
+
+/// Objects whose rows take more than a trifle of the log.
+const MANY: usize = 1000;
 
 /// A pack that holds objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,13 +66,15 @@ pub(crate) enum Target {
     },
 }
 
-/// What a publication did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a publication came to.
+#[derive(Debug)]
 pub(crate) enum Publication {
-    /// It is durable. The key of the snapshot, if there is one.
-    Published(i64),
-    /// Nothing was done: a pack it relies on has been condemned meanwhile. Writing anew finds that out.
+    /// It is durable.
+    Published,
+    /// Nothing was done: what it relies on has been condemned meanwhile. Capturing anew finds that out.
     Stale,
+    /// Nothing was done, and nothing will be found done after a restart.
+    Refused(Error),
 }
 
 /// A row of the table of objects.
@@ -128,23 +133,27 @@ impl Catalog {
         self.pool().push(id);
     }
 
-    /// Makes a captured tree part of the store: its pack, its objects, its snapshot, all in one transaction.
+    /// Makes a captured tree part of the store: its pack, its objects, its snapshot, all in one transaction. `base` is
+    /// the capture whose objects the tree may have without having put them. After an error it may be published all the
+    /// same: only the next start knows.
     pub(crate) fn publish(
         &self,
         workspace: i64,
         target: &Target,
+        base: Option<&ObjectId>,
         manifest: &ObjectId,
         written: &Written,
         ids: &dyn IdGen,
     ) -> Result<Publication> {
         let spare = written.pack.is_some().then(|| fresh_id(ids)).transpose()?;
+        if written.pack.as_ref().is_some_and(|pack| pack.objects.len() > MANY) {
+            // If there is no space for so many rows, there has to be enough to give up.
+            self.empty_log()?;
+        }
         let published = self.publishing(|database, relied_on| {
             relied_on.extend(&written.reused);
-            for pack in &written.reused {
-                let live = packs::table.filter(packs::id.eq(&pack.0[..]).and(packs::state.eq(LIVE)));
-                if !diesel::select(diesel::dsl::exists(live)).get_result::<bool>(database)? {
-                    return Ok(Publication::Stale);
-                }
+            if !is_current(database, workspace, base, &written.reused)? {
+                return Ok(Publication::Stale);
             }
             if let Some(pack) = &written.pack {
                 relied_on.extend(insert_pack(database, pack)?);
@@ -157,22 +166,28 @@ impl Catalog {
                     .set(workspaces::last_capture.eq(&manifest.0[..]))
                     .execute(database)?;
             }
-            let key = match target {
-                Target::Snapshot(row) | Target::Composed(row) => insert_snapshot(database, row)?,
-                Target::Capture => 0,
+            match target {
+                Target::Snapshot(row) | Target::Composed(row) => {
+                    diesel::insert_into(snapshots::table).values(row).execute(database)?;
+                }
+                Target::Capture => {}
                 Target::Rewrite { snapshot } => {
                     diesel::update(snapshots::table.find(snapshot))
                         .set(snapshots::manifest.eq(&manifest.0[..]))
                         .execute(database)?;
-                    *snapshot
                 }
-            };
-            Ok(Publication::Published(key))
-        })?;
-        if let (Publication::Published(_), Some(id)) = (published, spare) {
-            self.pool().push(id);
+            }
+            Ok(Publication::Published)
+        });
+        match published {
+            Ok(Publication::Published) => {
+                self.pool().extend(spare);
+                Ok(Publication::Published)
+            }
+            Ok(other) => Ok(other),
+            Err(NotCommitted { error, is_certain: true }) => Ok(Publication::Refused(error)),
+            Err(NotCommitted { error, .. }) => Err(error),
         }
-        Ok(published)
     }
 
     /// Packs in that state, oldest first.
@@ -193,6 +208,15 @@ impl Catalog {
             };
             rows.into_iter().map(row).collect()
         })
+    }
+
+    /// Packs in any state but pending.
+    pub(crate) fn all_packs(&self) -> Result<Vec<PackRow>> {
+        let mut all = Vec::new();
+        for state in [PackState::Live, PackState::Suspect, PackState::Condemned] {
+            all.extend(self.packs(state)?);
+        }
+        Ok(all)
     }
 
     /// The rows of all objects in order of their ids, some thousand at a time, so that nothing else waits long.
@@ -354,9 +378,27 @@ fn insert_pending(database: &mut SqliteConnection, id: &PackId) -> Attempt<()> {
     Ok(())
 }
 
-fn insert_snapshot(database: &mut SqliteConnection, row: &NewRow) -> Attempt<i64> {
-    diesel::insert_into(snapshots::table).values(row).execute(database)?;
-    last_key(database)
+/// Whether everything a publication relies on is still protected from collection.
+fn is_current(
+    database: &mut SqliteConnection,
+    workspace: i64,
+    base: Option<&ObjectId>,
+    reused: &BTreeSet<PackId>,
+) -> Attempt<bool> {
+    if let Some(base) = base {
+        let current: Option<Vec<u8>> =
+            workspaces::table.find(workspace).select(workspaces::last_capture).first(database)?;
+        if current.as_deref() != Some(&base.0[..]) {
+            return Ok(false);
+        }
+    }
+    for pack in reused {
+        let live = packs::table.filter(packs::id.eq(&pack.0[..]).and(packs::state.eq(LIVE)));
+        if !diesel::select(diesel::dsl::exists(live)).get_result::<bool>(database)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 fn fresh_id(ids: &dyn IdGen) -> Result<PackId> {

@@ -364,7 +364,7 @@ impl Catalog {
     pub(crate) fn roots(&self) -> Result<(Vec<ObjectId>, u64)> {
         let mut open = self.open_connection();
         let generation = open.generation;
-        let database = &mut open.database;
+        let database = self.database(&mut open)?;
         let mut load = || -> Attempt<Vec<ObjectId>> {
             let mut roots: Vec<Vec<u8>> =
                 snapshots::table.select(snapshots::manifest).distinct().load(database)?;

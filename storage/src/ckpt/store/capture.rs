@@ -26,7 +26,8 @@ impl Store {
         let _reading = self.readers.begin();
         let file = self.places.cache(&held.row.workspace.id);
         for _ in 0..ATTEMPTS {
-            let mut cache = StatCache::open(&self.disk, &file, held.row.last_capture.as_ref())?;
+            let base = self.registered(&held.row.workspace.id)?.last_capture;
+            let mut cache = StatCache::open(&self.disk, &file, base.as_ref())?;
             let pack = self.catalog.reserve_pack(&*self.ids)?;
             let writer = PackWriter::new(self.reader.clone(), pack);
             let work =
@@ -37,13 +38,15 @@ impl Store {
             let Some(target) = target else {
                 drop(writer);
                 self.give_back(pack);
-                if held.row.last_capture == Some(captured.id) {
+                if base == Some(captured.id) {
                     cache.commit(&captured.id);
                 }
                 return Ok(captured);
             };
             self.step("checkpoint.captured")?;
-            if !self.publish(pack, writer, held.row.key, &target, &captured)? {
+            let written = writer.finish()?;
+            self.step("checkpoint.pack-synced")?;
+            if !self.publish(pack, &written, held.row.key, &target, base.as_ref(), &captured.id)? {
                 continue;
             }
             self.step("checkpoint.published")?;
@@ -53,44 +56,33 @@ impl Store {
         Err(Error::Busy)
     }
 
-    /// Makes a captured tree and its pack durable. False if it has to be captured anew.
-    fn publish(
-        &self,
-        pack: PackId,
-        writer: PackWriter,
-        workspace: i64,
-        target: &Target,
-        captured: &Captured,
-    ) -> Result<bool> {
-        let written = writer.finish()?;
-        self.step("checkpoint.pack-synced")?;
-        self.publish_written(pack, &written, workspace, target, &captured.id)
-    }
-
-    /// Publishes what a writer has finished. False, and its pack is gone, if it relies on a condemned one.
-    pub(super) fn publish_written(
+    /// Publishes what a writer has finished. False, and its pack is gone, if what it relies on is gone or going.
+    pub(super) fn publish(
         &self,
         pack: PackId,
         written: &Written,
         workspace: i64,
         target: &Target,
+        base: Option<&ObjectId>,
         manifest: &ObjectId,
     ) -> Result<bool> {
-        let published = self.catalog.publish(workspace, target, manifest, written, &*self.ids);
+        // After an error the pack stays until the next start, which knows whether it is needed.
+        let published = self.catalog.publish(workspace, target, base, manifest, written, &*self.ids)?;
         match (&published, &written.pack) {
             (_, None) => self.give_back(pack),
-            (Ok(Publication::Published(_)), Some(_)) => {}
-            // Certainly not published, so the space can be had back at once. After any other error it may have been:
-            // the next start knows.
-            (Ok(Publication::Stale) | Err(Error::NoSpace { .. } | Error::SnapshotExists(_)), Some(_)) => {
+            (Publication::Published, Some(_)) => {}
+            (Publication::Stale | Publication::Refused(_), Some(_)) => {
                 self.reader.forget(&pack);
                 if let Err(error) = self.packs.remove(&pack) {
                     tracing::warn!(%error, %pack, "a pack that was not published stays until the next start");
                 }
             }
-            (Err(_), Some(_)) => {}
         }
-        Ok(published? != Publication::Stale)
+        match published {
+            Publication::Published => Ok(true),
+            Publication::Stale => Ok(false),
+            Publication::Refused(error) => Err(error),
+        }
     }
 
     /// Gives back the name of a pack of which there is no file.
@@ -111,7 +103,9 @@ impl Store {
 
     /// Captures the live tree, so that the next capture need not read it again.
     pub(super) fn capture_for_cache(&self, peer: &Peer, held: &Held<'_>) -> Result<Captured> {
-        let last = held.row.last_capture;
-        self.capture_live(peer, held, |captured| Ok((last != Some(captured.id)).then_some(Target::Capture)))
+        self.capture_live(peer, held, |captured| {
+            let is_known = self.registered(&held.row.workspace.id)?.last_capture == Some(captured.id);
+            Ok((!is_known).then_some(Target::Capture))
+        })
     }
 }

@@ -8,11 +8,11 @@ use rustix::fs::{Mode, OFlags};
 
 use super::Store;
 use super::places::{packs_dir, pin_packs, store_dir};
-use crate::ckpt::catalog::{Catalog, CatalogCopy, KnownTree, ObjectRow, PackRow, PackState};
+use crate::ckpt::catalog::{Catalog, CatalogCopy, KnownTree, ObjectRow, PackRow, PackState, SnapshotRow};
 use crate::ckpt::error::{Context, Error, Result};
 use crate::ckpt::format::{ObjectId, ObjectKind, ObjectSource, references};
 use crate::ckpt::model::CheckReport;
-use crate::ckpt::pack::{DirPacks, ObjectReader, PackStorage, read_index, verify};
+use crate::ckpt::pack::{DirPacks, ObjectIndex, ObjectReader, PackId, PackStorage, read_index, verify};
 use crate::clock::RandomIds;
 use crate::disk::Disk;
 
@@ -42,12 +42,46 @@ impl Store {
             let mended: Vec<i64> = found.sound.iter().filter(marked(true)).map(|tree| tree.key).collect();
             self.catalog.set_missing(&mended, false)?;
         }
-        if !found.suspect.is_empty() {
-            // What is read again is stored again, which mends the snapshots that need it.
-            self.catalog.suspect(&found.suspect)?;
-            self.catalog.forget_captures()?;
-        }
+        self.suspect(&found.suspect)?;
         Ok(found.report)
+    }
+
+    /// Reads all of a snapshot. If any of it is damaged, marks it as missing.
+    pub(super) fn quarantine(&self, row: &SnapshotRow) -> Result<bool> {
+        let mut damaged: HashSet<Option<PackId>> = HashSet::new();
+        let mut seen = HashSet::new();
+        let mut todo = vec![(ObjectKind::Manifest, row.manifest)];
+        while let Some((kind, id)) = todo.pop() {
+            if !seen.insert(id) {
+                continue;
+            }
+            let looked = self.reader.get(kind, &id);
+            let looked = looked
+                .and_then(|_| references(&*self.reader, kind, &id, &mut |kind, id| todo.push((kind, id))));
+            match looked {
+                Err(Error::Corrupt(_)) => {
+                    damaged.insert(self.catalog.find(&id)?.map(|at| at.pack));
+                }
+                other => other?,
+            }
+        }
+        if damaged.is_empty() {
+            return Ok(false);
+        }
+        self.catalog.set_missing(&[row.key], true)?;
+        let live = self.catalog.packs(PackState::Live)?;
+        let suspect: Vec<_> = live.into_iter().filter(|pack| damaged.contains(&Some(pack.id))).collect();
+        self.suspect(&suspect)?;
+        Ok(true)
+    }
+
+    /// What is in these packs is stored again when it is read again, which mends the snapshots that need it.
+    fn suspect(&self, packs: &[PackRow]) -> Result<()> {
+        if packs.is_empty() {
+            return Ok(());
+        }
+        self.catalog.suspect(packs)?;
+        self.catalog.forget_captures()
     }
 }
 

@@ -192,7 +192,7 @@ impl LateWrites for Late<'_> {
             }
         };
         let written = writer.finish()?;
-        if !self.store.publish_written(pack, &written, self.workspace, &target, &manifest)? {
+        if !self.store.publish(pack, &written, self.workspace, &target, None, &manifest)? {
             return Err(Error::Busy);
         }
         self.safety = self.store.catalog.safety_of(self.workspace, &self.op)?;

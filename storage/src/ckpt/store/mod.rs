@@ -94,14 +94,11 @@ impl Store {
         self.or_missing(row, self.manifest(&row.manifest))
     }
 
-    /// Turns damage into `SnapshotMissing`, and remembers it.
+    /// Turns damage into `SnapshotMissing` if it is this snapshot's, and remembers it.
     fn or_missing<T>(&self, row: &SnapshotRow, result: Result<T>) -> Result<T> {
         match result {
-            Err(Error::Corrupt(damage)) => {
+            Err(Error::Corrupt(damage)) if self.quarantine(row)? => {
                 tracing::error!(snapshot = %row.snapshot.id, damage, "a snapshot's data is damaged");
-                if let Err(error) = self.catalog.set_missing(&[row.key], true) {
-                    tracing::warn!(%error, "the snapshot could not be marked as missing");
-                }
                 Err(Error::SnapshotMissing(row.snapshot.id.clone()))
             }
             other => other,
@@ -194,12 +191,10 @@ impl Backend for Store {
     }
 
     fn size(&self) -> Result<StoreSize> {
-        let packs = self.catalog.packs(super::catalog::PackState::Live)?;
-        let condemned = self.catalog.packs(super::catalog::PackState::Condemned)?;
-        let all = || packs.iter().chain(&condemned);
+        let packs = self.catalog.all_packs()?;
         Ok(StoreSize {
-            pack_bytes: all().map(|pack| pack.bytes).sum(),
-            packs: all().count() as u64,
+            pack_bytes: packs.iter().map(|pack| pack.bytes).sum(),
+            packs: packs.len() as u64,
             index_bytes: self.catalog.bytes() + self.places.cache_bytes()?,
             objects: self.catalog.count_objects()?,
         })

@@ -9,7 +9,7 @@ use super::locks::Locks;
 use super::places::Places;
 use super::readers::Readers;
 use super::{Store, StoreOptions};
-use crate::ckpt::catalog::{Catalog, PackState};
+use crate::ckpt::catalog::Catalog;
 use crate::ckpt::error::{Error, Result};
 use crate::ckpt::model::RecoveryReport;
 use crate::ckpt::pack::{DirPacks, ObjectReader, PackId, PackStorage};
@@ -53,13 +53,13 @@ impl Store {
         let present: BTreeSet<PackId> = self.packs.list()?.into_iter().collect();
         let pending = self.catalog.load_pool()?;
         for pack in pending.iter().filter(|pack| present.contains(pack)) {
-            self.packs.remove(pack)?;
-            report.lines.push(format!("removed pack {pack}: it was cut short before it was published"));
+            report.lines.push(match self.packs.remove(pack) {
+                Ok(()) => format!("removed pack {pack}: it was cut short before it was published"),
+                Err(error) => format!("pack {pack} was cut short and stays for now: {error}"),
+            });
         }
         let mut known: HashSet<PackId> = pending.into_iter().collect();
-        for state in [PackState::Live, PackState::Condemned] {
-            known.extend(self.catalog.packs(state)?.iter().map(|pack| pack.id));
-        }
+        known.extend(self.catalog.all_packs()?.iter().map(|pack| pack.id));
         for pack in present.iter().filter(|pack| !known.contains(*pack)) {
             report.lines.push(format!("pack {pack} is not in the catalog; left where it is"));
         }

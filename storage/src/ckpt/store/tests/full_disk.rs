@@ -6,8 +6,13 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use super::fixture::*;
+use crate::ckpt::catalog::{Publication, Target};
 use crate::ckpt::error::Error;
+use crate::ckpt::format::{ObjectId, ObjectKind};
+use crate::ckpt::model::Removal;
+use crate::ckpt::pack::{NewPack, PackedObject, Written};
 use crate::ckpt::{Backend, Store, StoreOptions};
+use crate::clock::RandomIds;
 use crate::disk::Disk;
 use crate::peer::Peer;
 
@@ -89,4 +94,34 @@ fn on_a_full_disk_the_store_opens_and_lists_and_says_that_it_is_full() {
     assert_eq!(checkpoint(&store, &ws, "two"), "created");
     store.rollback(&Peer::own(), &ws, &id("one")).unwrap();
     assert_sound(&store, 2);
+}
+
+#[test]
+fn a_disk_that_fills_up_in_the_middle_of_a_transaction_leaves_the_catalog_as_it_was() {
+    let Some(small) = Small::new() else { return };
+    let store = Store::open(small.options()).unwrap().0;
+    let ws = init(&store, small.place.ws()).unwrap();
+    checkpoint(&store, &ws, "one");
+    let before = store.size().unwrap();
+    // More rows than SQLite keeps in memory, and than the disk has space for.
+    let object = |n: u64| PackedObject {
+        id: ObjectId::of(ObjectKind::Data, &n.to_le_bytes()),
+        kind: ObjectKind::Data,
+        block: 0,
+        offset: 0,
+        len: 1,
+    };
+    let id = store.catalog.reserve_pack(&RandomIds).unwrap();
+    let pack = NewPack { id, bytes: 1, raw_bytes: 1, objects: (0..60_000).map(object).collect() };
+    let written = Written { pack: Some(pack), reused: Default::default() };
+    let workspace = store.registered(&ws).unwrap().key;
+    let manifest = ObjectId::of(ObjectKind::Manifest, b"");
+    let published =
+        store.catalog.publish(workspace, &Target::Capture, None, &manifest, &written, &RandomIds).unwrap();
+    assert!(matches!(published, Publication::Refused(Error::NoSpace { .. })), "{published:?}");
+    assert_eq!(store.size().unwrap().objects, before.objects);
+    small.place.write(&[("a", "changed")]);
+    store.delete(&ws, &[super::fixture::id("one")], Removal::Unlink).unwrap();
+    assert_eq!(checkpoint(&store, &ws, "two"), "created");
+    assert_sound(&store, 1);
 }
