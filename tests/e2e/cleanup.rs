@@ -4,7 +4,7 @@ use cofferdam_protocol::ckpt::WsCkptResponse;
 use cofferdam_tests::files;
 use cofferdam_tests::project::noise;
 use cofferdam_tests::site::{Daemon, Site};
-use cofferdam_tests::wire::ask;
+use cofferdam_tests::wire::{PATIENCE, ask};
 
 use crate::site;
 
@@ -51,6 +51,23 @@ fn cleanup_keeps_twenty_where_nothing_is_said() {
     let removed = vec!["s00".to_owned(), "s01".to_owned(), "s02".to_owned()];
     assert_eq!(daemon.call(&ask::cleanup(&ws, None)), WsCkptResponse::CleanupOk { removed });
     assert_eq!(daemon.ids(&ws), ids[3..]);
+}
+
+#[test]
+fn the_schedule_removes_what_the_configuration_does_not_keep() {
+    let site = site();
+    files::write(
+        site.config(),
+        "auto_cleanup = true\nauto_cleanup_keep = 2\nauto_cleanup_interval_secs = 1\n",
+    );
+    let daemon = site.start();
+    let ws = with_snapshots(&site, &daemon, &["a!", "b", "c", "d", "e"]);
+    // It comes round within a second; asking is how a client waits for it.
+    let asked = std::time::Instant::now();
+    while daemon.ids(&ws) != ["a!", "d", "e"] {
+        assert!(asked.elapsed() < PATIENCE, "still there: {:?}", daemon.ids(&ws));
+    }
+    assert_eq!(site.check(), 3);
 }
 
 #[test]

@@ -166,6 +166,17 @@ fn a_clean_exit_removes_the_sockets_and_says_nothing_went_wrong() {
 }
 
 #[test]
+fn a_terminal_that_is_closed_does_not_end_the_daemon() {
+    let site = site();
+    let daemon = site.start();
+    daemon.signal(Signal::SIGHUP);
+    serves(&daemon);
+    let ws = site.workspace("project");
+    daemon.checkpoint(&ws, "one");
+    assert_eq!(daemon.stop().0, 0);
+}
+
+#[test]
 fn a_socket_that_somebody_else_put_there_meanwhile_is_left_alone() {
     let site = site();
     let daemon = site.start();

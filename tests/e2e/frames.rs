@@ -25,6 +25,29 @@ fn still_serves(daemon: &Daemon) {
     assert!(matches!(daemon.call(&WsCkptRequest::Config), WsCkptResponse::ConfigOk { .. }));
 }
 
+/// Written out by hand, with no help from the codec that both sides share.
+#[test]
+fn the_bytes_on_the_socket_are_those_of_the_contract() {
+    let site = site();
+    let daemon = site.start();
+    let not_found =
+        [b"\x2b\0\0\0\x04\0\0\0\0\0\0\0\x1b\0\0\0\0\0\0\0".as_slice(), b"workspace not found: /no/ws"]
+            .concat();
+    let exchanges: &[(&str, &[u8], &[u8])] = &[
+        ("List of nothing", b"\x06\0\0\0\x04\0\0\0\0\0", b"\x0c\0\0\0\x05\0\0\0\0\0\0\0\0\0\0\0"),
+        ("ReloadConfig", b"\x04\0\0\0\x09\0\0\0", b"\x04\0\0\0\x0a\0\0\0"),
+        ("Status", b"\x13\0\0\0\x06\0\0\0\x01\x06\0\0\0\0\0\0\0/no/ws", &not_found),
+        ("Recover", b"\x12\0\0\0\x0a\0\0\0\x06\0\0\0\0\0\0\0/no/ws", &not_found),
+    ];
+    let mut wire = daemon.connect();
+    for (what, sent, expected) in exchanges {
+        wire.send_bytes(sent);
+        assert_eq!(wire.receive_bytes(expected.len()), *expected, "{what}");
+    }
+    wire.end();
+    assert_eq!(wire.receive(), None, "nothing more was sent");
+}
+
 #[test]
 fn a_frame_that_is_no_request_gets_a_typed_error_and_the_connection_goes_on() {
     let site = site();

@@ -1,6 +1,6 @@
 //! A client of the ws-ckpt socket that can also misbehave.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -54,6 +54,13 @@ impl Wire {
             Err(FrameError::Io(e)) if e.kind() == std::io::ErrorKind::ConnectionReset => None,
             Err(e) => panic!("no answer: {e}"),
         }
+    }
+
+    /// Receives exactly so many bytes, whatever they mean.
+    pub fn receive_bytes(&mut self, len: usize) -> Vec<u8> {
+        let mut bytes = vec![0; len];
+        self.stream.read_exact(&mut bytes).unwrap_or_else(|e| panic!("no {len} bytes: {e}"));
+        bytes
     }
 
     /// Whether an answer, or the end of the connection, can be received within `time`.
