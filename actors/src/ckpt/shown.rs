@@ -14,7 +14,8 @@ pub fn shown_path(path: &Path) -> String {
 
 /// A change as the wire shows it. Names that are not UTF-8 or hold control characters are escaped.
 pub(crate) fn shown_change(change: &Change) -> DiffEntry {
-    let path = change.path.to_string();
+    // No name is `.`, so this can only be the workspace itself.
+    let path = if change.path.is_root() { ".".to_owned() } else { change.path.to_string() };
     let (change_type, detail) = match &change.kind {
         ChangeKind::Added(kind) => (DiffKind::Added, shown_kind(*kind)),
         ChangeKind::Modified => (DiffKind::Modified, None),
@@ -60,6 +61,7 @@ mod tests {
         check(b"d/e", Added(FileKind::Directory), ("d/e", DiffKind::Added, Some("directory")));
         check(b"l", Added(FileKind::Symlink), ("l", DiffKind::Added, Some("symlink")));
         check(b"f", Modified, ("f", DiffKind::Modified, None));
+        check(b"", Modified, (".", DiffKind::Modified, None));
         check(b"f", Deleted(FileKind::File), ("f", DiffKind::Deleted, None));
         check(b"d", Deleted(FileKind::Directory), ("d", DiffKind::Deleted, Some("directory")));
         check(b"l", Deleted(FileKind::Symlink), ("l", DiffKind::Deleted, None));
