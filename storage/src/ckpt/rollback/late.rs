@@ -63,9 +63,9 @@ impl Inspector<'_> {
         let Some((area, path, found)) = self.find(*staging, slot, &step.path, new.as_ref())? else {
             return Ok(());
         };
-        let captured = Tree::new(self.source, *live).lookup(&step.path)?;
         if found.kind == FileKind::Directory
-            && let Some(Entry { kind: EntryKind::Directory(Some(node)), .. }) = captured
+            && let Some(Entry { kind: EntryKind::Directory(Some(node)), .. }) =
+                Tree::new(self.source, *live).lookup(&step.path)?
         {
             return self.directory(&path, &step.path, node);
         }
@@ -84,10 +84,14 @@ impl Inspector<'_> {
         if !found.is(new) {
             return Ok(());
         }
-        let node = match Tree::new(self.source, *target).lookup(&step.path)? {
-            Some(Entry { kind: EntryKind::Directory(node), .. }) => node,
+        let node = match found.kind {
+            FileKind::Directory => Tree::new(self.source, *target).lookup(&step.path)?,
             _ => None,
         };
+        let node = node.and_then(|entry| match entry.kind {
+            EntryKind::Directory(node) => node,
+            _ => None,
+        });
         let newer = match (found.kind, node) {
             (FileKind::Directory, Some(node)) => {
                 let mut newer = false;

@@ -232,3 +232,27 @@ fn a_tree_deeper_than_any_path_comes_and_goes() {
     assert_eq!(lab.capture(), undo);
     lab.roll_back(&target);
 }
+
+#[test]
+fn a_changed_file_costs_a_dozen_syncs_whatever_the_tree() {
+    let lab = Lab::new();
+    project(&lab);
+    let target = lab.capture();
+    files::write(lab.at("docs/guide/one.md"), "changed");
+    let counting = std::sync::Arc::new(faults::Faults::never());
+    lab.attempt(&Disk::with_faults(counting.clone()), &target).0.unwrap();
+    // Three of the journal and two of its directory; the new file, the staging directory twice and its name twice; the
+    // changed directory and the root.
+    assert_eq!((counting.count(Op::Fsync), counting.count(Op::Syncfs)), (12, 0));
+}
+
+#[test]
+fn many_changed_files_are_made_durable_all_at_once() {
+    let lab = Lab::new();
+    (0..100).for_each(|n| files::write(lab.at(&format!("{n}")), "target"));
+    let target = lab.capture();
+    (0..100).for_each(|n| files::write(lab.at(&format!("{n}")), "live"));
+    let counting = std::sync::Arc::new(faults::Faults::never());
+    lab.attempt(&Disk::with_faults(counting.clone()), &target).0.unwrap();
+    assert_eq!((counting.count(Op::Fsync), counting.count(Op::Syncfs)), (8, 1));
+}

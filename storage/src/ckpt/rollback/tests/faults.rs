@@ -14,27 +14,33 @@ pub(super) struct Faults {
     fails: fn(u64, u64, Op) -> Option<rustix::io::Errno>,
     nth: u64,
     seen: AtomicU64,
+    counts: std::sync::Mutex<HashMap<Op, u64>>,
 }
 
 impl Faults {
     pub(super) fn never() -> Self {
-        Self { fails: |_, _, _| None, nth: 0, seen: AtomicU64::new(0) }
+        Self { fails: |_, _, _| None, nth: 0, seen: AtomicU64::new(0), counts: Default::default() }
     }
 
     /// The nth operation fails, all others succeed.
     pub(super) fn once(nth: u64) -> Self {
         let fails = |nth, seen, _| (seen == nth).then_some(rustix::io::Errno::NOSPC);
-        Self { fails, nth, seen: AtomicU64::new(0) }
+        Self { fails, nth, seen: AtomicU64::new(0), counts: Default::default() }
     }
 
     /// From the nth operation on everything fails, as for a process that was killed there.
     pub(super) fn dying(nth: u64) -> Self {
         let fails = |nth, seen, _| (seen >= nth).then_some(rustix::io::Errno::IO);
-        Self { fails, nth, seen: AtomicU64::new(0) }
+        Self { fails, nth, seen: AtomicU64::new(0), counts: Default::default() }
     }
 
     pub(super) fn seen(&self) -> u64 {
         self.seen.load(Ordering::Relaxed)
+    }
+
+    /// How many operations of a kind there were.
+    pub(super) fn count(&self, op: Op) -> u64 {
+        self.counts.lock().unwrap().get(&op).copied().unwrap_or_default()
     }
 
     /// Whether the nth operation was reached.
@@ -46,6 +52,7 @@ impl Faults {
 impl FaultHook for Faults {
     fn before(&self, op: Op) -> io::Result<()> {
         let seen = self.seen.fetch_add(1, Ordering::Relaxed);
+        *self.counts.lock().unwrap().entry(op).or_default() += 1;
         (self.fails)(self.nth, seen, op).map_or(Ok(()), |errno| Err(errno.into()))
     }
 

@@ -187,3 +187,88 @@ fn only_the_workspace_that_is_asked_for_is_recovered() {
     assert_eq!(only(&lab.id()), 1);
     lab.assert_nothing_left();
 }
+
+/// A journal with everything in it that a journal can have.
+fn every_field() -> journal::Contents {
+    use super::journal::{Contents, DirState, How, MetaStep, Step};
+    use super::places::Seen;
+    use crate::ckpt::FileKind;
+    use crate::ckpt::format::{Meta, ObjectId};
+    use crate::fs::FileIdentity;
+
+    let time = |secs| Timestamp { secs, nanos: 999_999_999 };
+    let seen = |kind, n: u8| Seen {
+        identity: FileIdentity::from_bytes(&[n, 0xff]),
+        kind,
+        size: 1 << n,
+        mtime: time(-1),
+        ctime: time(1 << 40),
+    };
+    let meta = |mode| Meta {
+        mode,
+        uid: 1000,
+        gid: 65534,
+        mtime: time(5),
+        xattrs: [(b"user.a"[..].into(), b"\0"[..].into())].into(),
+    };
+    let path = |text: &[u8]| RelPath::new(text).unwrap();
+    let begin = Begin {
+        workspace: WorkspaceId::from_digest([0xab, 0xcd, 0xef], 2),
+        path: "/home/user/project".into(),
+        root: FileIdentity::from_bytes(b"root"),
+        peer: Peer { uid: 1000, gid: 1000, groups: vec![4, 1 << 30] },
+        live: ObjectId([1; 32]),
+        target: ObjectId([2; 32]),
+        captured_from: time(1_700_000_000),
+        staging: vec![path(b".cofferdam-op"), path(b"vol/.cofferdam-op")],
+        dirs: vec![
+            DirState {
+                path: RelPath::ROOT,
+                identity: FileIdentity::from_bytes(b""),
+                mode: 0o7777,
+                mtime: time(7),
+                widen: false,
+            },
+            DirState {
+                path: path(b"\xff"),
+                identity: FileIdentity::from_bytes(b"i"),
+                mode: 0o555,
+                mtime: time(8),
+                widen: true,
+            },
+        ],
+    };
+    let moved = |text, old, new, suspect| Step {
+        path: path(text),
+        how: How::Move { staging: 1, slot: Name::new(*b"0").unwrap(), old, new, suspect },
+    };
+    let steps = vec![
+        moved(b"gone", Some(seen(FileKind::Socket, 1)), None, true),
+        moved(b"new", None, Some(seen(FileKind::Directory, 2)), false),
+        Step {
+            path: path(b"dir"),
+            how: How::Remove { old: seen(FileKind::Directory, 3), meta: meta(0o755), refilled: true },
+        },
+    ];
+    let metas = vec![
+        MetaStep { path: path(b"a"), seen: seen(FileKind::Symlink, 4), old: Some(meta(0)), new: meta(1) },
+        MetaStep { path: path(b"b"), seen: seen(FileKind::File, 5), old: None, new: meta(0o4755) },
+    ];
+    Contents { begin, switch: Some(Switch { steps, metas }), verdict: Some(Verdict::Back) }
+}
+
+#[test]
+fn a_journal_of_today_is_read_for_ever() {
+    /// Changes only together with the journal's version.
+    const FROZEN: &str = "25ce6dd9b60b6befcbcb5b4bc65ca7441d42b9d25745d1c565567ef0fcc645c8";
+    let (dir, contents) = (tempfile::tempdir().unwrap(), every_field());
+    let fd = crate::fs::open_for_reading(rustix::fs::CWD, dir.path()).unwrap();
+    let mut journal = Journal::create(&Disk::default(), fd.as_fd(), "op", &contents.begin).unwrap();
+    journal.switch(contents.switch.as_ref().unwrap()).unwrap();
+    // A verdict takes the place of one that could not be made durable.
+    journal.decide(Verdict::Done).unwrap();
+    journal.decide(Verdict::Back).unwrap();
+    assert_eq!(journal::read(fd.as_fd(), "op").unwrap().unwrap(), contents);
+    let bytes = files::read(dir.path().join("op.journal"));
+    assert_eq!(blake3::hash(&bytes).to_hex().as_str(), FROZEN);
+}
