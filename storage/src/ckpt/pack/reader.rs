@@ -11,8 +11,8 @@ use crate::ckpt::format::{ObjectId, ObjectKind, ObjectSource};
 
 /// Bytes of decompressed blocks that are kept.
 const BLOCK_CACHE: usize = 16 << 20;
-/// Packs that are kept open.
-const OPEN_PACKS: usize = 64;
+/// Packs that are kept open: few enough for a process that may open 64 files and serves clients beside.
+const OPEN_PACKS: usize = 16;
 
 /// A block's pack, and where in it the block begins.
 type BlockKey = (PackId, u64);
