@@ -62,6 +62,9 @@ pub enum RoutingError {
     /// Another write request of this workspace did not end in time, or too many wait already.
     #[error("Workspace has active write operations. Please wait and retry.")]
     WriteConflict,
+    /// Nothing was rolled back or undone since the daemon started.
+    #[error("no rollback of this workspace since the daemon started")]
+    NoRollback,
     /// The configuration file cannot be used; the old settings stay.
     #[error("Failed to reload config: {0}")]
     Reload(String),
@@ -125,7 +128,8 @@ impl From<RoutingError> for Failure {
             }
             RoutingError::SnapshotNotFound(_)
             | RoutingError::AmbiguousPrefix { .. }
-            | RoutingError::SeveralWorkspaces(_) => Code::SnapshotNotFound,
+            | RoutingError::SeveralWorkspaces(_)
+            | RoutingError::NoRollback => Code::SnapshotNotFound,
             RoutingError::Pinned => Code::ConfirmationRequired,
             RoutingError::WriteConflict => Code::WriteLockConflict,
             RoutingError::Reload(_)
@@ -242,6 +246,11 @@ mod tests {
             RoutingError::WriteConflict,
             Code::WriteLockConflict,
             "Workspace has active write operations. Please wait and retry.",
+        );
+        check(
+            RoutingError::NoRollback,
+            Code::SnapshotNotFound,
+            "no rollback of this workspace since the daemon started",
         );
         check(RoutingError::Reload(text()), Code::InternalError, "Failed to reload config: x");
     }

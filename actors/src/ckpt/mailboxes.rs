@@ -14,6 +14,7 @@ mailboxes! {
         checkpoint: CreateCheckpoint,
         rollback: Rollback,
         undo: UndoRollback,
+        last_rollback: GetLastRollback,
         delete: DeleteSnapshot,
         list: ListSnapshots,
         diff: DiffSnapshots,

@@ -12,6 +12,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::spawn_blocking;
 
 use super::failure::{Failure, RoutingError, Trouble};
+use super::messages::LastRollback;
 use super::operations::*;
 use super::ticket::Ticket;
 use crate::mailbox::mailboxes;
@@ -48,6 +49,8 @@ pub(crate) struct View {
     pub(crate) workspace: Arc<Workspace>,
     /// Its snapshots, in the order in which they were taken.
     pub(crate) snapshots: Arc<[Snapshot]>,
+    /// Its newest rollback or undo, if there was one since the daemon started.
+    pub(crate) last_rollback: Option<Arc<LastRollback>>,
     /// Grows with every change, so that an older view never replaces a newer one.
     pub(crate) version: u64,
 }
@@ -77,7 +80,12 @@ pub(crate) struct WorkspaceActor {
 impl View {
     /// What was on disk when it was read.
     pub(crate) fn first(state: WorkspaceState) -> Self {
-        Self { workspace: Arc::new(state.workspace), snapshots: state.snapshots.into(), version: 0 }
+        Self {
+            workspace: Arc::new(state.workspace),
+            snapshots: state.snapshots.into(),
+            last_rollback: None,
+            version: 0,
+        }
     }
 }
 
@@ -95,12 +103,17 @@ impl WorkspaceActor {
     ) -> Written<T> {
         match after {
             After::Same => {}
+            After::RolledBack(last) => {
+                self.view.last_rollback = Some(Arc::new(last));
+                self.view.version += 1;
+            }
             After::Snapshots(snapshots) => {
                 self.view.snapshots = snapshots;
                 self.view.version += 1;
             }
             After::State(state) => {
-                self.view = View { version: self.view.version + 1, ..View::first(state) };
+                let last_rollback = self.view.last_rollback.take();
+                self.view = View { last_rollback, version: self.view.version + 1, ..View::first(state) };
             }
             After::Gone => {
                 // Whoever still waits is told that the workspace is not found.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use actix::{Actor, Context, Handler};
 use actix_web::body::MessageBody;
@@ -11,7 +12,9 @@ use actix_web::http::header::CONTENT_TYPE;
 use actix_web::test::{TestRequest, call_service, init_service, read_body};
 use actix_web::{App, HttpMessage};
 use cofferdam_actors::ckpt::*;
-use cofferdam_protocol::ckpt::{StatusReport, WorkspaceId, WorkspaceInfo, WsCkptErrorCode as Code};
+use cofferdam_protocol::ckpt::{
+    SnapshotId, StatusReport, WorkspaceId, WorkspaceInfo, WsCkptErrorCode as Code,
+};
 use cofferdam_storage::ckpt::{self, CheckReport, RolledBack, Warning, WarningKind};
 use cofferdam_storage::path::RelPath;
 use cofferdam_storage::peer::Peer;
@@ -61,6 +64,12 @@ stub! {
         path: PathBuf::from(request.workspace),
         outcome: RolledBack { changed: 4, warnings: Vec::new() },
     };
+    GetLastRollback => |request: GetLastRollback| Arc::new(LastRollback {
+        to: (request.workspace == "/p").then(|| SnapshotId::new("one").unwrap()),
+        changed: 3,
+        warnings: vec![Warning { path: RelPath::new(b"a").unwrap(), kind: WarningKind::LateWrite }],
+        omitted: 7,
+    });
     CheckStore => |request: CheckStore| CheckReport {
         snapshots: 12,
         objects: 3,
@@ -136,6 +145,17 @@ async fn each_route_asks_the_actors_and_shows_their_answer() {
         200,
         &json!({"workspace": "ws-000001", "path": "/p", "changed": 4, "warnings": []}),
     );
+    assert_json(
+        ask(get("/api/v1/ckpt/workspaces/%2Fp/last-rollback")).await,
+        200,
+        &json!({"snapshot": "one", "changed": 3, "omitted": 7, "warnings": [{
+            "path": "a",
+            "kind": "late-write",
+            "text": "was written to during the rollback; undo brings the newer content back",
+        }]}),
+    );
+    let undone = ask(get("/api/v1/ckpt/workspaces/ws-000001/last-rollback")).await;
+    assert_eq!(undone.2["snapshot"], Value::Null);
     assert_json(
         ask(post("/api/v1/ckpt/check", &json!({"read_data": true}))).await,
         200,
@@ -269,6 +289,7 @@ async fn the_document_describes_every_field_of_every_answer() {
     check("WarningsReport", &warnings);
     check("WarningReport", &warnings["warnings"][0]);
     check("UndoReport", &ask(post("/api/v1/ckpt/undo", &json!({"workspace": "/p"}))).await);
+    check("LastRollbackReport", &ask(get("/api/v1/ckpt/workspaces/a/last-rollback")).await);
     check("CheckSummary", &ask(post("/api/v1/ckpt/check", &json!({}))).await);
     check("SizeReport", &ask(get("/api/v1/ckpt/store")).await);
     check("ErrorReport", &ask(get("/api/v1/nothing")).await);

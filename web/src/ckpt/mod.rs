@@ -4,11 +4,13 @@ mod reports;
 
 use actix_web::http::Method;
 use actix_web::web::{self, Data, Json, Path};
-use cofferdam_actors::ckpt::{CheckStore, Ckpt, SnapshotWarnings, StoreSize, UndoRollback, WorkspaceStatus};
+use cofferdam_actors::ckpt::{
+    CheckStore, Ckpt, GetLastRollback, SnapshotWarnings, StoreSize, UndoRollback, WorkspaceStatus,
+};
 
 pub use reports::{
-    CheckRequest, CheckSummary, SizeReport, UndoReport, UndoRequest, WarningReport, WarningsReport,
-    WorkspaceReport, WorkspacesReport,
+    CheckRequest, CheckSummary, LastRollbackReport, SizeReport, UndoReport, UndoRequest, WarningReport,
+    WarningsReport, WorkspaceReport, WorkspacesReport,
 };
 
 use crate::api::Endpoint;
@@ -16,13 +18,18 @@ use crate::caller::{Caller, Utf8Path};
 use crate::error::ApiError;
 
 /// The routes of this module.
-pub(crate) fn endpoints() -> [Endpoint; 5] {
+pub(crate) fn endpoints() -> [Endpoint; 6] {
     [
         Endpoint { method: Method::GET, path: "/ckpt/workspaces", route: || web::to(workspaces) },
         Endpoint {
             method: Method::GET,
             path: "/ckpt/workspaces/{workspace}/snapshots/{snapshot}/warnings",
             route: || web::to(warnings),
+        },
+        Endpoint {
+            method: Method::GET,
+            path: "/ckpt/workspaces/{workspace}/last-rollback",
+            route: || web::to(last_rollback),
         },
         Endpoint { method: Method::POST, path: "/ckpt/undo", route: || web::to(undo) },
         Endpoint { method: Method::POST, path: "/ckpt/check", route: || web::to(check) },
@@ -46,6 +53,16 @@ async fn warnings(
     let (workspace, snapshot) = of.into_inner();
     let warnings = ckpt.ask(SnapshotWarnings { peer, workspace, snapshot }).await?;
     Ok(Json(warnings.into()))
+}
+
+async fn last_rollback(
+    Caller(peer): Caller,
+    _: Utf8Path,
+    workspace: Path<String>,
+    ckpt: Data<Ckpt>,
+) -> Answer<LastRollbackReport> {
+    let last = ckpt.ask(GetLastRollback { peer, workspace: workspace.into_inner() }).await?;
+    Ok(Json(last.as_ref().into()))
 }
 
 async fn undo(Caller(peer): Caller, ckpt: Data<Ckpt>, body: Json<UndoRequest>) -> Answer<UndoReport> {

@@ -1,6 +1,6 @@
 //! The JSON documents of the checkpoint routes, for both ends.
 
-use cofferdam_actors::ckpt::{UndoDone, shown_path};
+use cofferdam_actors::ckpt::{LastRollback, UndoDone, shown_path};
 use cofferdam_protocol::ckpt::StatusReport;
 use cofferdam_storage::ckpt::{CheckReport, StoreSize, Warning, WarningKind};
 use serde::{Deserialize, Serialize};
@@ -69,6 +69,19 @@ pub struct UndoReport {
     pub changed: u64,
     /// What the user should know.
     pub warnings: Vec<WarningReport>,
+}
+
+/// What the newest rollback of a workspace, or the newest undo, did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastRollbackReport {
+    /// The snapshot's full id; null for an undo.
+    pub snapshot: Option<String>,
+    /// Paths that were added, replaced, removed or whose metadata was set back.
+    pub changed: u64,
+    /// What the user should know, 1000 warnings at most.
+    pub warnings: Vec<WarningReport>,
+    /// How many warnings there were beyond these.
+    pub omitted: u64,
 }
 
 /// What verifying the store found.
@@ -140,6 +153,17 @@ impl From<UndoDone> for UndoReport {
             path: shown_path(&path),
             changed: outcome.changed,
             warnings: outcome.warnings.iter().map(WarningReport::from).collect(),
+        }
+    }
+}
+
+impl From<&LastRollback> for LastRollbackReport {
+    fn from(LastRollback { to, changed, warnings, omitted }: &LastRollback) -> Self {
+        Self {
+            snapshot: to.as_ref().map(ToString::to_string),
+            changed: *changed,
+            warnings: warnings.iter().map(WarningReport::from).collect(),
+            omitted: *omitted,
         }
     }
 }

@@ -22,7 +22,7 @@ pub use diff::DiffSnapshots;
 pub use init::InitWorkspace;
 pub use list::{ListSnapshots, ListedWorkspace, SnapshotList, SnapshotWarnings};
 pub use recover::RecoverWorkspace;
-pub use rollback::{Rollback, RollbackDone, UndoDone, UndoRollback};
+pub use rollback::{GetLastRollback, LastRollback, Rollback, RollbackDone, UndoDone, UndoRollback};
 pub use status::{Advisory, HealthAdvisory, WorkspaceStatus};
 pub use store::{CheckStore, StoreSize};
 pub use undelivered::{Repeatable, Undelivered};

@@ -1,10 +1,11 @@
 //! Going back, and taking that back.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use actix::Message;
 use cofferdam_protocol::ckpt::{SnapshotId, WorkspaceId};
-use cofferdam_storage::ckpt::RolledBack;
+use cofferdam_storage::ckpt::{RolledBack, Warning};
 use cofferdam_storage::peer::Peer;
 
 use crate::ckpt::Failure;
@@ -51,4 +52,65 @@ pub struct UndoDone {
     pub path: PathBuf,
     /// What it changed and what the user should know.
     pub outcome: RolledBack,
+}
+
+/// What the newest rollback of a workspace, or the newest undo, did: the wire's answer to a rollback has no room for
+/// it. Answered from memory; nothing is known of what happened before the daemon started.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Message)]
+#[rtype(result = "Result<Arc<LastRollback>, Failure>")]
+pub struct GetLastRollback {
+    /// Who asks.
+    pub peer: Peer,
+    /// Which workspace.
+    pub workspace: String,
+}
+
+/// A rollback or an undo, as it is remembered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LastRollback {
+    /// The snapshot's full name; `None` for an undo.
+    pub to: Option<SnapshotId>,
+    /// Paths that were added, replaced, removed or whose metadata was set back.
+    pub changed: u64,
+    /// What the user should know, [`MAX_WARNINGS`](Self::MAX_WARNINGS) at most.
+    pub warnings: Vec<Warning>,
+    /// How many warnings there were beyond these.
+    pub omitted: u64,
+}
+
+impl LastRollback {
+    /// The most warnings that are remembered of one rollback: a tree can give a hundred thousand.
+    pub const MAX_WARNINGS: usize = 1000;
+
+    /// What is remembered of an outcome.
+    pub(crate) fn of(to: Option<SnapshotId>, RolledBack { changed, warnings }: &RolledBack) -> Self {
+        let kept = &warnings[..warnings.len().min(Self::MAX_WARNINGS)];
+        let omitted = (warnings.len() - kept.len()) as u64;
+        Self { to, changed: *changed, warnings: kept.to_vec(), omitted }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cofferdam_storage::ckpt::WarningKind;
+    use cofferdam_storage::path::RelPath;
+
+    use super::*;
+
+    #[test]
+    fn of_very_many_warnings_the_first_thousand_are_remembered_and_the_rest_counted() {
+        let warning = |n: usize| Warning {
+            path: RelPath::new(n.to_string().as_bytes()).unwrap(),
+            kind: WarningKind::LateWrite,
+        };
+        let remembered = |count| {
+            let outcome = RolledBack { changed: 5, warnings: (0..count).map(warning).collect() };
+            LastRollback::of(None, &outcome)
+        };
+        let last = remembered(1003);
+        assert_eq!((last.changed, last.warnings.len(), last.omitted), (5, 1000, 3));
+        assert_eq!(last.warnings[999], warning(999));
+        let last = remembered(1);
+        assert_eq!((last.warnings.len(), last.omitted), (1, 0));
+    }
 }

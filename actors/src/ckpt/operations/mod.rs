@@ -32,6 +32,7 @@ pub(crate) use rollback::RollBack;
 pub(crate) use undo::Undo;
 
 use super::failure::Trouble;
+use super::messages::LastRollback;
 
 /// Something done to one workspace while nothing else is being done to it.
 pub(crate) trait Operation: Send + 'static {
@@ -68,6 +69,8 @@ pub(crate) struct Outcome<T> {
 pub(crate) enum After {
     /// It has the same snapshots.
     Same,
+    /// It has the same snapshots, and its directory another tree.
+    RolledBack(LastRollback),
     /// It has these.
     Snapshots(Arc<[Snapshot]>),
     /// It is this one.

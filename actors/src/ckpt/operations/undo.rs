@@ -1,8 +1,8 @@
 //! Takes the newest rollback back.
 
-use super::{Operation, Outcome, Target};
+use super::{After, Operation, Outcome, Target};
 use crate::ckpt::failure::Trouble;
-use crate::ckpt::messages::UndoDone;
+use crate::ckpt::messages::{LastRollback, UndoDone};
 
 /// Takes the newest rollback back.
 pub(crate) struct Undo;
@@ -13,6 +13,7 @@ impl Operation for Undo {
     fn run(self, on: &Target) -> Result<Outcome<UndoDone>, Trouble> {
         let outcome = on.backend.undo(&on.peer, &on.workspace.id)?;
         let (workspace, path) = (on.workspace.id.clone(), on.workspace.path.clone());
-        Ok(Outcome::same(UndoDone { workspace, path, outcome }))
+        let after = After::RolledBack(LastRollback::of(None, &outcome));
+        Ok(Outcome { done: UndoDone { workspace, path, outcome }, after })
     }
 }

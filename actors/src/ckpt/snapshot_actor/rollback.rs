@@ -1,10 +1,12 @@
-//! Answers Rollback and undo.
+//! Answers Rollback and undo, and what the newest of them did.
+
+use std::sync::Arc;
 
 use actix::prelude::*;
 
 use super::super::operations::{RollBack, Undo};
-use super::messages::{Rollback, RollbackDone, UndoDone, UndoRollback};
-use super::{SnapshotActor, Step};
+use super::messages::{GetLastRollback, LastRollback, Rollback, RollbackDone, UndoDone, UndoRollback};
+use super::{RoutingError, SnapshotActor, Step};
 
 impl Handler<Rollback> for SnapshotActor {
     type Result = Step<RollbackDone>;
@@ -34,6 +36,21 @@ impl Handler<UndoRollback> for SnapshotActor {
                         .and_then(move |id, actor, _| actor.write(id, workspace, peer, Undo)),
                 )
             })
+        })
+    }
+}
+
+impl Handler<GetLastRollback> for SnapshotActor {
+    type Result = Step<Arc<LastRollback>>;
+
+    fn handle(&mut self, request: GetLastRollback, _: &mut Context<Self>) -> Self::Result {
+        self.serve(|actor| {
+            let GetLastRollback { peer, workspace } = request;
+            Box::pin(actor.find(&peer, &workspace).map(move |id, actor, _| {
+                let registered = actor.registry.get(&id?);
+                let registered = registered.ok_or(RoutingError::WorkspaceNotFound(workspace))?;
+                Ok(registered.view.last_rollback.clone().ok_or(RoutingError::NoRollback)?)
+            }))
         })
     }
 }

@@ -166,6 +166,26 @@ async fn warnings_are_those_of_the_snapshot_that_is_meant() {
 }
 
 #[actix::test]
+async fn what_the_newest_rollback_or_undo_did_is_remembered_also_over_an_init() {
+    let backend = FakeBackend::with(&[]);
+    backend.registered("/p", ALICE, &["one"]);
+    let daemon = Daemon::start(&backend).await;
+    let last = |uid| GetLastRollback { peer: user(uid), workspace: "/p".to_owned() };
+    let none = "no rollback of this workspace since the daemon started";
+    assert_refused(daemon.ask(last(ALICE)).await, Code::SnapshotNotFound, none);
+
+    daemon.ask(rollback("/p", "one")).await.unwrap();
+    daemon.ask(init(ALICE, "/p")).await.unwrap();
+    let done = daemon.ask(last(ALICE)).await.unwrap();
+    assert_eq!((done.to.as_ref(), done.changed), (Some(&id("one")), 3));
+
+    daemon.ask(undo("/p")).await.unwrap();
+    let done = daemon.ask(last(ALICE)).await.unwrap();
+    assert_eq!((done.to.as_ref(), done.changed), (None, 2));
+    assert_refused(daemon.ask(last(BOB)).await, Code::WorkspaceNotFound, "workspace not found: /p");
+}
+
+#[actix::test]
 async fn the_store_as_a_whole_is_not_everybodys_business() {
     let backend = FakeBackend::with(&[]);
     let daemon = Daemon::start(&backend).await;
