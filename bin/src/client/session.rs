@@ -32,7 +32,7 @@ impl Session {
     ) -> Self {
         let client = match (&connection.socket, &connection.state_dir) {
             (Some(socket), _) => CkptClient::new(socket),
-            (None, Some(state_dir)) => client_of(state_dir, &environment),
+            (None, Some(state_dir)) => client_of(state_dir, &environment, connection.timeout),
             (None, None) => CkptClient::discover(),
         };
         Self {
@@ -58,8 +58,9 @@ impl Session {
     }
 
     /// The control API of the daemon, for something beside the point: finding it and asking it must each be done
-    /// within `budget`.
+    /// within `budget`, or what the user gives a call if that is less.
     pub(super) fn control_within(&self, budget: Duration) -> Option<ControlClient> {
+        let budget = self.client.timeout().map_or(budget, |timeout| timeout.min(budget));
         let config = self.client.clone().deadline(Some(budget)).config().ok()?;
         let socket = paths::control_socket(Path::new(&config.mount_path)).path;
         Some(ControlClient::new(socket, Some(budget)))
@@ -73,9 +74,13 @@ impl Session {
 
 /// The client for the daemon that uses a state directory, wherever it listens; where it would by default, if there is
 /// none.
-fn client_of(state_dir: &Path, environment: &Environment) -> CkptClient {
+fn client_of(state_dir: &Path, environment: &Environment, timeout: Option<Duration>) -> CkptClient {
     let own = paths::state_socket(state_dir);
-    let clients = std::iter::once(own).chain(environment.client_sockets()).map(CkptClient::new);
+    // A daemon that hangs is not found, rather than waited for.
+    let patience =
+        timeout.map_or(CkptClient::DEFAULT_TIMEOUT, |limit| limit.min(CkptClient::DEFAULT_TIMEOUT));
+    let sockets = std::iter::once(own).chain(environment.client_sockets());
+    let clients = sockets.map(|socket| CkptClient::new(socket).deadline(Some(patience)));
     let state_dir = std::path::absolute(state_dir).unwrap_or(state_dir.to_owned());
     let mut serving = clients
         .filter(|client| client.config().is_ok_and(|config| Path::new(&config.mount_path) == state_dir));
