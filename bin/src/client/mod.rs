@@ -7,6 +7,7 @@ mod failure;
 mod session;
 mod shown;
 mod table;
+mod warnings;
 
 use std::process::ExitCode;
 

@@ -1,5 +1,6 @@
 //! Verbs against a socket on which the test plays the daemon.
 
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -309,6 +310,66 @@ fn a_filling_disk_is_mentioned_after_a_success_and_not_after_a_failure() {
     let listed = (0..100).map(|_| daemon.run(&["list"])).find(|ran| !ran.err.is_empty());
     assert_eq!(listed, Some(ran(0, "No snapshots found.\n", expected)));
     assert_eq!(daemon.run(&["reload"]), ran(1, "", "Error [InternalError]: no\n"));
+}
+
+/// What rolling back to `one` prints where the control API says `last` of the newest rollback.
+fn rolled_back_with(last: &serde_json::Value) -> Ran {
+    let state = tempfile::tempdir().unwrap();
+    std::fs::create_dir(state.path().join("run")).unwrap();
+    let control = UnixListener::bind(state.path().join("run/control.sock")).unwrap();
+    let last = last.to_string();
+    let control = std::thread::spawn(move || {
+        let mut stream = BufReader::new(control.accept().unwrap().0);
+        let asked = stream.by_ref().lines().map(|line| line.unwrap()).take_while(|line| !line.is_empty());
+        let asked: Vec<String> = asked.collect();
+        write!(stream.get_mut(), "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{last}", last.len()).unwrap();
+        asked.into_iter().next().unwrap()
+    });
+    let config = ConfigReport {
+        mount_path: state.path().to_str().unwrap().to_owned(),
+        socket_path: String::new(),
+        log_level: String::new(),
+        auto_cleanup: false,
+        auto_cleanup_keep: CleanupRetention::Count(20),
+        auto_cleanup_interval_secs: 0,
+        health_check_interval_secs: 0,
+        img_size: 0,
+        img_max_percent: 0.0,
+    };
+    let daemon = Fake::new(move |request| match request {
+        WsCkptRequest::Rollback { .. } => {
+            WsCkptResponse::RollbackOk { from: "ws-6d5aaa".into(), to: "one".into() }
+        }
+        WsCkptRequest::Config => WsCkptResponse::ConfigOk { config: config.clone() },
+        _ => refuse(WsCkptErrorCode::InternalError, "no"),
+    });
+    let ran = daemon.run(&["rollback", "-w", "/p", "-s", "o"]);
+    // So that a control API that was not asked fails the test instead of hanging it.
+    let _ = UnixStream::connect(state.path().join("run/control.sock"));
+    let path = "/api/v1/ckpt/workspaces/ws%2D6d5aaa/last-rollback";
+    assert_eq!(control.join().unwrap(), format!("GET {path} HTTP/1.1"));
+    ran
+}
+
+#[test]
+fn a_rollback_says_beside_its_result_what_it_changed_and_what_to_know() {
+    let warning = |path: &str| serde_json::json!({"path": path, "kind": "late-write", "text": "was late"});
+    let mut last = serde_json::json!({
+        "snapshot": "one", "changed": 4, "warnings": [warning("a\u{1b}b")], "omitted": 0
+    });
+    let out = "Rolled back workspace ws-6d5aaa to snapshot: one\n";
+    let err = "4 path(s) changed\nWarning: a\\u{1b}b: was late\n";
+    assert_eq!(rolled_back_with(&last), ran(0, out, err));
+
+    last["warnings"] = (0..12).map(|_| warning("x")).collect();
+    last["omitted"] = 3.into();
+    let told = rolled_back_with(&last).err;
+    assert_eq!(told.matches("x: was late").count(), 10);
+    assert!(told.ends_with("Warning: and 5 more\n"), "{told}");
+
+    // An undo has come since.
+    last["snapshot"] = serde_json::Value::Null;
+    assert_eq!(rolled_back_with(&last), ran(0, out, ""));
 }
 
 #[test]

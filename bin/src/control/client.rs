@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use cofferdam_web::ErrorReport;
-use cofferdam_web::ckpt::{CheckRequest, CheckSummary, SizeReport, UndoReport, UndoRequest, WarningsReport};
+use cofferdam_web::ckpt::{
+    CheckRequest, CheckSummary, LastRollbackReport, SizeReport, UndoReport, UndoRequest, WarningsReport,
+};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::{Method, Request, StatusCode, header};
 use hyper_util::rt::TokioIo;
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::net::UnixStream;
@@ -55,9 +57,13 @@ impl ControlClient {
 
     /// What a snapshot does not hold faithfully.
     pub(crate) fn warnings(&self, workspace: &str, snapshot: &str) -> Result<WarningsReport, ControlError> {
-        let encoded = |name| utf8_percent_encode(name, NON_ALPHANUMERIC);
         let (workspace, snapshot) = (encoded(workspace), encoded(snapshot));
         self.get(&format!("/ckpt/workspaces/{workspace}/snapshots/{snapshot}/warnings"))
+    }
+
+    /// What the newest rollback or undo of a workspace did.
+    pub(crate) fn last_rollback(&self, workspace: &str) -> Result<LastRollbackReport, ControlError> {
+        self.get(&format!("/ckpt/workspaces/{}/last-rollback", encoded(workspace)))
     }
 
     /// Verifies the store.
@@ -133,6 +139,11 @@ fn request(method: Method, path: &str, body: Bytes) -> Result<Request<Full<Bytes
         .header(header::HOST, "localhost")
         .header(header::CONTENT_TYPE, "application/json")
         .body(Full::new(body))
+}
+
+/// A name as one segment of a path.
+fn encoded(name: &str) -> PercentEncode<'_> {
+    utf8_percent_encode(name, NON_ALPHANUMERIC)
 }
 
 fn protocol(error: impl ToString) -> ControlError {

@@ -1,19 +1,12 @@
 //! Take a snapshot.
 
-use std::time::Duration;
-
 use clap::Args;
-use cofferdam_web::ckpt::WarningReport;
 
 use crate::checkpoint::Checkpointed;
 use crate::client::failure::Failure;
 use crate::client::session::{Session, workspace};
 use crate::client::shown::one_line;
-
-/// The snapshot is taken; asking what it does not hold faithfully is not worth a longer wait.
-const WARNINGS_BUDGET: Duration = Duration::from_secs(1);
-/// How many warnings are shown one by one.
-const SHOWN: usize = 10;
+use crate::client::warnings;
 
 #[derive(Args, Debug)]
 pub(crate) struct Checkpoint {
@@ -40,30 +33,21 @@ impl Checkpoint {
         let (message, metadata) = (self.message.as_deref(), self.metadata.as_deref());
         match session.client.create(&workspace, &self.id, message, metadata, self.pin)? {
             Checkpointed::Created { snapshot_id } => {
-                session.terminal.print(format_args!("Checkpoint created: {snapshot_id}"))?;
+                session.terminal.print(format_args!("Checkpoint created: {}", one_line(&snapshot_id)))?;
                 show_warnings(session, &workspace, &snapshot_id);
             }
-            Checkpointed::Skipped { reason } => session.terminal.warn(format_args!("Skipped: {reason}")),
+            Checkpointed::Skipped { reason } => {
+                session.terminal.warn(format_args!("Skipped: {}", one_line(&reason)))
+            }
         }
         Ok(())
     }
 }
 
-/// Says what the snapshot does not hold faithfully. Only the control API can tell; where this user cannot reach it,
-/// nothing is said.
+/// Says what the snapshot does not hold faithfully.
 fn show_warnings(session: &mut Session, workspace: &str, snapshot: &str) {
-    let control = session.control_within(WARNINGS_BUDGET);
+    let control = session.control_within(warnings::BUDGET);
     if let Some(Ok(report)) = control.map(|control| control.warnings(workspace, snapshot)) {
-        show(session, &report.warnings);
-    }
-}
-
-/// The first few warnings, and how many more there are.
-pub(super) fn show(session: &mut Session, warnings: &[WarningReport]) {
-    for warning in warnings.iter().take(SHOWN) {
-        session.terminal.warn(format_args!("Warning: {}: {}", one_line(&warning.path), warning.text));
-    }
-    if warnings.len() > SHOWN {
-        session.terminal.warn(format_args!("Warning: and {} more", warnings.len() - SHOWN));
+        warnings::show(session, &report.warnings, 0);
     }
 }

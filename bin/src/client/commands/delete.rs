@@ -40,6 +40,6 @@ impl Delete {
             }
             done => done?,
         };
-        Ok(session.terminal.print(format_args!("Deleted: {target}"))?)
+        Ok(session.terminal.print(format_args!("Deleted: {}", one_line(&target)))?)
     }
 }

@@ -2,8 +2,11 @@
 
 use clap::Args;
 
+use crate::checkpoint::Restored;
 use crate::client::failure::Failure;
 use crate::client::session::{Session, workspace};
+use crate::client::shown::one_line;
+use crate::client::warnings;
 
 #[derive(Args, Debug)]
 pub(crate) struct Rollback {
@@ -18,7 +21,20 @@ pub(crate) struct Rollback {
 impl Rollback {
     pub(crate) fn run(&self, session: &mut Session) -> Result<(), Failure> {
         let done = session.client.restore(&workspace(&self.workspace)?, &self.snapshot)?;
-        let text = format!("Rolled back workspace {} to snapshot: {}", done.ws_id, done.snapshot_id);
-        Ok(session.terminal.print(text)?)
+        let (workspace, snapshot) = (one_line(&done.ws_id), one_line(&done.snapshot_id));
+        session.terminal.print(format_args!("Rolled back workspace {workspace} to snapshot: {snapshot}"))?;
+        show_outcome(session, &done);
+        Ok(())
+    }
+}
+
+/// Says, beside the result, how much it changed and what could not be as it should.
+fn show_outcome(session: &mut Session, done: &Restored) {
+    let control = session.control_within(warnings::BUDGET);
+    let Some(Ok(last)) = control.map(|control| control.last_rollback(&done.ws_id)) else { return };
+    // Another one may have come since.
+    if last.snapshot.as_ref() == Some(&done.snapshot_id) {
+        session.terminal.say(format_args!("{} path(s) changed", last.changed));
+        warnings::show(session, &last.warnings, last.omitted);
     }
 }

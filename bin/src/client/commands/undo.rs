@@ -2,9 +2,9 @@
 
 use clap::Args;
 
-use super::checkpoint;
 use crate::client::failure::Failure;
 use crate::client::session::{Session, workspace};
+use crate::client::warnings;
 
 #[derive(Args, Debug)]
 pub(crate) struct Undo {
@@ -20,7 +20,7 @@ impl Undo {
             "Undid the last rollback of workspace {}: {} path(s) changed",
             done.workspace, done.changed
         ))?;
-        checkpoint::show(session, &done.warnings);
+        warnings::show(session, &done.warnings, 0);
         Ok(())
     }
 }
