@@ -50,8 +50,7 @@ impl Root {
     /// Whether it is on an overlay filesystem. There a directory of a lower layer cannot be moved, and becomes another,
     /// as far as [`FileIdentity`] can tell, when it is first changed.
     pub fn is_overlay(&self) -> io::Result<bool> {
-        const OVERLAYFS: u32 = 0x794c_7630;
-        Ok(rustix::fs::fstatfs(&self.fd)?.f_type as u32 == OVERLAYFS)
+        crate::sys::is_overlay(&self.fd)
     }
 
     /// Makes its identity last: on an overlay filesystem it is changed now, into what it is.

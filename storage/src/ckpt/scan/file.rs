@@ -8,6 +8,7 @@ use rustix::fs::{Mode, OFlags, SeekFrom};
 use rustix::io::Errno;
 use rustix::path::Arg;
 
+use super::filesystem::Filesystem;
 use super::record::{Settled, key_of};
 use super::xattr;
 use crate::ckpt::error::{Error, Result};
@@ -36,8 +37,8 @@ pub(super) struct FileReader<'a> {
     pub(super) clock: &'a dyn Clock,
     /// When times prove rest.
     pub(super) settled: Settled,
-    /// Whether fdatasync makes the next store through a mapping move the file's times again.
-    pub(super) sync_rearms_mappings: bool,
+    /// What a sync is good for.
+    pub(super) filesystem: Filesystem,
     /// For small files; kept between them.
     pub(super) buffer: Vec<u8>,
 }
@@ -126,7 +127,9 @@ impl FileReader<'_> {
         match sys::writers(file) {
             Writers::None => true,
             Writers::Some => false,
-            Writers::Unknown => self.sync_rearms_mappings && rustix::fs::fdatasync(file).is_ok(),
+            Writers::Unknown => {
+                self.filesystem.sync_rearms_mappings(file) && rustix::fs::fdatasync(file).is_ok()
+            }
         }
     }
 

@@ -3,14 +3,23 @@
 use std::os::fd::AsFd;
 
 use crate::ckpt::error::{Context, Result};
+use crate::sys::{self, OVERLAYFS};
 
 /// What can be relied on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Filesystem {
     /// Times move with every tick of the kernel's clock.
     pub(super) fine_timestamps: bool,
-    /// After fdatasync the next store through a mapping moves the file's times again.
-    pub(super) sync_rearms_mappings: bool,
+    backing: Backing,
+}
+
+/// Where the bytes of files end up.
+#[derive(Clone, Copy, Debug)]
+enum Backing {
+    Disk,
+    Memory,
+    /// Another filesystem, of either kind.
+    Layer,
 }
 
 const EXT: u64 = 0xef53;
@@ -20,7 +29,6 @@ const TMPFS: u64 = 0x0102_1994;
 const RAMFS: u64 = 0x8584_58f6;
 const F2FS: u64 = 0xf2f5_2010;
 const ZFS: u64 = 0x2fc1_2fc1;
-const OVERLAY: u64 = 0x794c_7630;
 const BCACHEFS: u64 = 0xca45_1a4e;
 
 impl Filesystem {
@@ -29,9 +37,22 @@ impl Filesystem {
         let found = rustix::fs::fstatfs(file).context(|| "ask for the workspace's filesystem".into())?;
         let kind = found.f_type as u64;
         Ok(Self {
-            fine_timestamps: matches!(kind, EXT | XFS | BTRFS | TMPFS | F2FS | ZFS | OVERLAY | BCACHEFS),
-            // In memory there is nothing to sync.
-            sync_rearms_mappings: !matches!(kind, TMPFS | RAMFS),
+            fine_timestamps: matches!(kind, EXT | XFS | BTRFS | TMPFS | F2FS | ZFS | OVERLAYFS | BCACHEFS),
+            backing: match kind {
+                TMPFS | RAMFS => Backing::Memory,
+                OVERLAYFS => Backing::Layer,
+                _ => Backing::Disk,
+            },
         })
+    }
+
+    /// Whether after fdatasync the next store through a mapping moves the file's times again. In memory there is nothing
+    /// to sync.
+    pub(super) fn sync_rearms_mappings(self, file: impl AsFd) -> bool {
+        match self.backing {
+            Backing::Disk => true,
+            Backing::Memory => false,
+            Backing::Layer => sys::is_on_disk(file),
+        }
     }
 }

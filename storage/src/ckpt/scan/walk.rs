@@ -314,7 +314,7 @@ impl<'a> Worker<'a> {
                 sink: walk.work.sink,
                 clock: walk.work.clock,
                 settled: walk.settled,
-                sync_rearms_mappings: walk.filesystem.sync_rearms_mappings,
+                filesystem: walk.filesystem,
                 buffer: Vec::new(),
             },
             names: Names::new(),

@@ -9,6 +9,7 @@ use nix::mount::MsFlags;
 
 use super::*;
 use crate::ckpt::format::ObjectId;
+use crate::sys::testing::SharedMapping;
 
 /// Does something whenever a file's content is stored.
 struct OnData<'a, F: Fn(&[u8]) + Sync> {
@@ -278,10 +279,53 @@ fn a_panic_in_one_thread_reaches_the_caller_and_ends_the_other() {
     assert!(caught.is_err());
 }
 
-#[test]
-fn a_mount_is_recorded_and_not_entered() {
+/// Runs in a mount namespace of its own. False, with a line that says so, if this user may not have one.
+fn with_own_mounts(run: impl FnOnce() -> bool + Send + 'static) {
     // A namespace belongs to a thread, and the capture's second thread begins in the one of the first.
     let done = std::thread::spawn(|| {
+        let none: Option<&str> = None;
+        let private = nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNS)
+            .and_then(|()| nix::mount::mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none));
+        private.is_ok() && run()
+    });
+    if !done.join().unwrap() {
+        eprintln!("skipped: this user may not mount that here");
+    }
+}
+
+#[test]
+fn a_store_through_a_mapping_is_noticed_on_an_overlay_too() {
+    with_own_mounts(|| {
+        let mut fixture = Fixture::new();
+        let layers = ["lower", "upper", "work"].map(|name| fixture.dir.path().join(name));
+        layers.iter().for_each(|layer| fs::create_dir(layer).unwrap());
+        fs::write(layers[0].join("mapped"), [0; 4096]).unwrap();
+        let [lower, upper, work] = layers.each_ref().map(|layer| layer.display());
+        let options = format!("lowerdir={lower},upperdir={upper},workdir={work}");
+        let overlay = Some("overlay");
+        if nix::mount::mount(overlay, &fixture.ws(), overlay, MsFlags::empty(), Some(&*options)).is_err() {
+            return false;
+        }
+        let file = fs::File::options().read(true).write(true).open(fixture.at("mapped")).unwrap();
+        let mapping = SharedMapping::new(&file);
+        let on_disk = crate::sys::is_on_disk(&file);
+        drop(file);
+        for round in 1..4 {
+            mapping.store(0, round);
+            let (captured, _) = fixture.publish();
+            assert_eq!(fixture.bytes(&captured, "mapped")[0], round);
+        }
+        drop(mapping);
+        fixture.publish();
+        assert_eq!(fixture.publish().1 == 0, on_disk, "in memory nothing proves that a file is at rest");
+        nix::mount::umount(&fixture.ws()).unwrap();
+        true
+    });
+}
+
+#[test]
+fn a_mount_is_recorded_and_not_entered() {
+    with_own_mounts(|| {
         let mut fixture = Fixture::new();
         fixture.write("file", "x");
         let outside = fixture.dir.path().join("outside");
@@ -290,11 +334,6 @@ fn a_mount_is_recorded_and_not_entered() {
         fs::create_dir(fixture.at("here")).unwrap();
         fixture.write("file-here", "y");
         let none: Option<&str> = None;
-        let private = nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNS)
-            .and_then(|()| nix::mount::mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none));
-        if private.is_err() {
-            return false;
-        }
         // The same filesystem, so the device number is the same.
         let bind = |from: &Path, to: &str| {
             nix::mount::mount(Some(from), &fixture.at(to), none, MsFlags::MS_BIND, none).unwrap();
@@ -325,7 +364,4 @@ fn a_mount_is_recorded_and_not_entered() {
         }
         true
     });
-    if !done.join().unwrap() {
-        eprintln!("skipped: only root may mount");
-    }
 }
