@@ -184,15 +184,23 @@ impl Journal {
         Ok(Self { disk: disk.clone(), file, end: end as u64 })
     }
 
-    /// From now on the rollback goes forward, whatever happens.
-    pub(super) fn switch(&mut self, switch: &Switch) -> io::Result<()> {
+    /// From now on the rollback goes forward after a crash. If this fails, it may be on record all the same: whether it
+    /// may be is the second answer.
+    pub(super) fn switch(&mut self, switch: &Switch) -> (io::Result<()>, bool) {
         let mut bytes = record(Kind::Switch, &switch.encode());
-        let end = self.end + bytes.len() as u64;
-        bytes.resize(bytes.len() + record(Kind::Done, &[]).len(), 0);
-        // Where the verdict belongs is known even if this fails, and may have reached the disk all the same.
-        let at = std::mem::replace(&mut self.end, end);
-        self.disk.write_all_at(&self.file, &bytes, at)?;
-        self.disk.fsync(&self.file)
+        let (start, end) = (self.end, self.end + bytes.len() as u64);
+        bytes.resize(bytes.len() + FRAME, 0);
+        let written =
+            self.disk.write_all_at(&self.file, &bytes, start).and_then(|()| self.disk.fsync(&self.file));
+        if written.is_err() {
+            // Which takes no space, should that be what is missing.
+            let withdrawn = self.disk.set_len(&self.file, start).and_then(|()| self.disk.fsync(&self.file));
+            if withdrawn.is_ok() {
+                return (written, false);
+            }
+        }
+        self.end = end;
+        (written, true)
     }
 
     /// Decides how it ends. A verdict that could not be made durable can be replaced by the other one.

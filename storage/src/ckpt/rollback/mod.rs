@@ -135,10 +135,10 @@ pub fn run(job: Job<'_>) -> Result<RolledBack> {
     done.changed += ready.inside;
     drop(entered);
 
-    let mut journal = Journal::create(job.disk, job.journal, job.op, &begin)
-        .context(|| "begin the journal of the rollback".to_owned())?;
     let made_again = plan.emptied.keys().cloned();
     let operation = Operation::new(job.disk, job.root, job.source, &begin, made_again, Rule::Displace)?;
+    let mut journal = Journal::create(job.disk, job.journal, job.op, &begin)
+        .context(|| "begin the journal of the rollback".to_owned())?;
     let mut switch = None;
     let mut attempt = Attempt { job, operation, journal: &mut journal, switch: &mut switch };
     match attempt.forward(&plan, &ready, &rights) {
@@ -178,8 +178,9 @@ impl Attempt<'_, '_> {
             Stage::new(plan, ready, places, self.job.source, rights, begin).build()?
         };
         step("rollback.staged")?;
-        let switch = self.switch.insert(switch);
-        self.journal.switch(switch).context(|| "write the journal of the rollback".to_owned())?;
+        let (written, on_record) = self.journal.switch(&switch);
+        let switch = if on_record { &*self.switch.insert(switch) } else { &switch };
+        written.context(|| "write the journal of the rollback".to_owned())?;
         step("rollback.switch-journaled")?;
         warnings.extend(self.operation.go_forward(switch, self.job.late)?);
         self.journal.decide(Verdict::Done).context(|| "end the journal of the rollback".to_owned())?;

@@ -265,9 +265,9 @@ impl<'a> Operation<'a> {
         let Some(switch) = switch else { return disk.syncfs(root) };
         let dirs = self.begin.dirs.iter().map(|dir| &dir.path).chain(&self.begin.staging);
         let metas = switch.metas.iter().map(|step| &step.path);
-        let mut files = HashSet::new();
+        let mut synced = HashSet::new();
         for path in dirs.chain(metas) {
-            if !files.insert(path) {
+            if !synced.insert(path) {
                 continue;
             }
             let opened = match path.split() {

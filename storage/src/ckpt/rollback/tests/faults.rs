@@ -196,3 +196,46 @@ fn recovery_that_dies_anywhere_is_finished_by_the_next_one() {
         }
     }
 }
+
+/// From a step on no byte can be written, as on a full disk. What gives space back works, which is every second write:
+/// a file is shortened after it could not be lengthened.
+#[derive(Debug)]
+struct Full {
+    from: &'static str,
+    full: std::sync::atomic::AtomicBool,
+    writes: AtomicU64,
+}
+
+impl FaultHook for Full {
+    fn before(&self, op: Op) -> io::Result<()> {
+        let takes_space = match op {
+            Op::Create | Op::Mkdir | Op::Link | Op::Symlink => true,
+            Op::Write if self.full.load(Ordering::Relaxed) => {
+                self.writes.fetch_add(1, Ordering::Relaxed).is_multiple_of(2)
+            }
+            _ => false,
+        };
+        match takes_space && self.full.load(Ordering::Relaxed) {
+            true => Err(rustix::io::Errno::NOSPC.into()),
+            false => Ok(()),
+        }
+    }
+
+    fn step(&self, name: &str) -> io::Result<()> {
+        self.full.fetch_or(name == self.from, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+#[test]
+fn a_disk_that_fills_up_before_the_switch_leaves_the_old_tree_and_no_trace() {
+    for from in ["rollback.journaled", "rollback.staged"] {
+        let scene = Scene::new();
+        let full = Arc::new(Full { from, full: Default::default(), writes: Default::default() });
+        let (result, late) = scene.lab.attempt(&Disk::with_faults(full), &scene.target);
+        assert!(matches!(result, Err(Error::NoSpace { .. })), "{from}: {result:?}");
+        assert_eq!(late.settled, Some(Outcome::TakenBack), "{from}");
+        scene.old.assert_same(&scene.lab.tree(), from);
+        scene.lab.assert_nothing_left();
+    }
+}

@@ -264,7 +264,7 @@ fn a_journal_of_today_is_read_for_ever() {
     let (dir, contents) = (tempfile::tempdir().unwrap(), every_field());
     let fd = crate::fs::open_for_reading(rustix::fs::CWD, dir.path()).unwrap();
     let mut journal = Journal::create(&Disk::default(), fd.as_fd(), "op", &contents.begin).unwrap();
-    journal.switch(contents.switch.as_ref().unwrap()).unwrap();
+    journal.switch(contents.switch.as_ref().unwrap()).0.unwrap();
     // A verdict takes the place of one that could not be made durable.
     journal.decide(Verdict::Done).unwrap();
     journal.decide(Verdict::Back).unwrap();
