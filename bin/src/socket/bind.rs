@@ -2,11 +2,15 @@
 
 use std::fs::{DirBuilder, Metadata, Permissions};
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
 use cofferdam_storage::disk::Disk;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 /// The most bytes of a path that a socket address holds, besides the final NUL.
 const MAX_PATH: usize = 107;
@@ -64,15 +68,28 @@ pub(crate) fn bind(place: &Place, option: &'static str) -> Result<(UnixListener,
     prepare_directory(place)?;
     remove_stale(path, option)?;
     let listener = UnixListener::bind(path).map_err(failed("cannot listen at"))?;
-    let made = std::fs::symlink_metadata(path).map_err(failed("cannot look at"))?;
-    let file = SocketFile { path: path.clone(), identity: identity(&made) };
-    let mode = match place.audience {
+    let file = open_to(place.audience, path).map_err(failed("cannot set the mode of"))?;
+    listener.set_nonblocking(true).map_err(failed("cannot listen at"))?;
+    Ok((listener, file))
+}
+
+/// Gives a new socket the mode for its audience. Where others can write to the directory, the name may lead to
+/// another file by now: so it is done through a descriptor that follows no link, and to a socket of our own only.
+fn open_to(audience: Audience, path: &Path) -> io::Result<SocketFile> {
+    let mode = match audience {
         Audience::Owner => 0o600,
         Audience::Everybody => 0o666,
     };
-    std::fs::set_permissions(path, Permissions::from_mode(mode)).map_err(failed("cannot set the mode of"))?;
-    listener.set_nonblocking(true).map_err(failed("cannot listen at"))?;
-    Ok((listener, file))
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let made = std::fs::File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    let found = made.metadata()?;
+    if !found.file_type().is_socket() || found.uid() != rustix::process::geteuid().as_raw() {
+        return Err(io::Error::other("something else has taken its place"));
+    }
+    // A descriptor of this kind takes no fchmod.
+    let itself = format!("/proc/self/fd/{}", made.as_raw_fd());
+    std::fs::set_permissions(itself, Permissions::from_mode(mode))?;
+    Ok(SocketFile { path: path.to_owned(), identity: identity(&found) })
 }
 
 fn prepare_directory(place: &Place) -> Result<(), BindError> {
@@ -119,14 +136,23 @@ fn remove_stale(path: &Path, option: &'static str) -> Result<(), BindError> {
     if !found.file_type().is_socket() {
         return Err(BindError::NotASocket { path: path.to_owned(), option });
     }
-    match UnixStream::connect(path) {
-        Ok(_) => Err(BindError::Live(path.to_owned())),
-        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+    match try_connect(path) {
+        // A daemon that is too busy to take another connection serves as well.
+        Ok(()) | Err(Errno::AGAIN) => Err(BindError::Live(path.to_owned())),
+        Err(Errno::CONNREFUSED) => {
             Disk::default().unlink(rustix::fs::CWD, path).map_err(failed("cannot replace"))
         }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(failed("cannot tell whether a daemon serves")(error)),
+        Err(Errno::NOENT) => Ok(()),
+        Err(errno) => Err(failed("cannot tell whether a daemon serves")(errno.into())),
     }
+}
+
+/// Connects without waiting, not even for room in the backlog.
+fn try_connect(path: &Path) -> Result<(), Errno> {
+    let address = SocketAddrUnix::new(path)?;
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    rustix::net::connect(&socket, &address)
 }
 
 fn identity(file: &Metadata) -> (u64, u64) {
@@ -152,6 +178,8 @@ impl Drop for SocketFile {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::net::UnixStream;
+
     use super::*;
 
     fn place(path: PathBuf) -> Place {
@@ -186,6 +214,32 @@ mod tests {
         assert!(matches!(error, BindError::Live(_)), "{error}");
         assert!(UnixStream::connect(&path).is_ok());
         drop(listener);
+    }
+
+    #[test]
+    fn a_daemon_too_busy_to_take_connections_is_a_live_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.sock");
+        let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None).unwrap();
+        rustix::net::bind(&socket, &SocketAddrUnix::new(&path).unwrap()).unwrap();
+        rustix::net::listen(&socket, 0).unwrap();
+        let _queued = UnixStream::connect(&path).unwrap();
+        assert_eq!(try_connect(&path), Err(Errno::AGAIN));
+        assert!(matches!(bind(&place(path.clone()), "--socket"), Err(BindError::Live(_))));
+        assert!(path.exists());
+    }
+
+    #[test]
+    fn what_took_the_place_of_a_new_socket_keeps_its_mode() {
+        let dir = tempfile::tempdir().unwrap();
+        let (target, link) = (dir.path().join("target"), dir.path().join("a.sock"));
+        std::fs::write(&target, "secret").unwrap();
+        std::fs::set_permissions(&target, Permissions::from_mode(0o640)).unwrap();
+        std::os::unix::fs::symlink(&target, &link).unwrap();
+        for taken in [&link, &target] {
+            assert!(open_to(Audience::Everybody, taken).is_err());
+        }
+        assert_eq!(mode(&target), 0o640);
     }
 
     #[test]
