@@ -104,6 +104,9 @@ fn serve(
     for line in recovery.lines {
         tracing::info!("recovery: {line}");
     }
+    // Before there is a socket that a signal would leave behind.
+    let stopping = CancellationToken::new();
+    signals::listen(stopping.clone())?;
     // Clients may connect from here on; they wait until somebody accepts.
     let (ckpt_listener, ckpt_file) = socket::bind(&place, "--socket")?;
     let (control_listener, control_file) = socket::bind(&paths::control_socket(&state_dir), "--state-dir")?;
@@ -123,8 +126,6 @@ fn serve(
         control: (control_listener, control_file),
         audience: place.audience,
     };
-    let stopping = CancellationToken::new();
-    signals::listen(stopping.clone())?;
     let served = cofferdam.run(move |ckpt| adapters.serve(ckpt, stopping)).blocking_recv();
     cofferdam.stop();
     served.unwrap_or(Err(DaemonError::ActorsGone))
@@ -169,9 +170,8 @@ impl Adapters {
         stopping.cancelled().await;
         // New clients find no daemon; those in hand are served.
         drop((ckpt_file, control_file));
-        let _ = accept.await;
-        control_handle.stop(true).await;
-        let _ = control.await;
+        // Both drain at the same time. An error is a panic, which was logged.
+        let _ = tokio::join!(accept, control_handle.stop(true), control);
         Ok(())
     }
 }
