@@ -7,6 +7,7 @@ use cofferdam_storage::ckpt::config::ConfigError;
 
 use super::arguments::Verb;
 use super::session::Session;
+use super::shown::one_line;
 use crate::checkpoint::CkptError;
 use crate::control::ControlError;
 use crate::paths::NoHome;
@@ -57,7 +58,8 @@ impl Failure {
             }
             other => (format!("Error: {other}"), None),
         };
-        session.terminal.complain(text);
+        // Daemons name paths, and whoever made those may mean to steer the terminal.
+        session.terminal.complain(one_line(&text));
         if let Some(hint) = hint {
             session.terminal.say(format_args!("Hint: {hint}"));
         }

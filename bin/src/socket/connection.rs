@@ -131,12 +131,14 @@ impl<'a, S: Service, Io: AsyncRead + AsyncWrite + Unpin> Connection<'a, S, Io> {
     }
 
     /// Whether the client took it.
-    async fn send(&mut self, codec: &mut Codec, answer: Answer) -> bool {
+    async fn send(&mut self, codec: &mut Codec, Answer { response, undelivered }: Answer) -> bool {
         let mut frame = BytesMut::new();
-        let encoded = match codec.encode(&answer.response, &mut frame) {
+        let encoded = match codec.encode(&response, &mut frame) {
             Err(FrameError::Unsendable(_)) => codec.encode(&too_large(), &mut frame),
             encoded => encoded,
         };
+        // A client that takes its time holds one copy in memory, not two.
+        drop(response);
         let sent = match encoded {
             Ok(()) => match timeout(self.limits.answer, self.io.write_all(&frame)).await {
                 Ok(written) => written,
@@ -146,7 +148,7 @@ impl<'a, S: Service, Io: AsyncRead + AsyncWrite + Unpin> Connection<'a, S, Io> {
         };
         let Err(error) = sent else { return true };
         tracing::debug!(uid = self.peer.uid, %error, "an answer did not reach its client");
-        if let Some(undelivered) = answer.undelivered {
+        if let Some(undelivered) = undelivered {
             undelivered();
         }
         false

@@ -44,7 +44,8 @@ pub(super) fn decode<T: DeserializeOwned>(payload: &[u8], limit: u32) -> Result<
     options(limit).deserialize(payload).map_err(|error| DecodeError(describe(*error)))
 }
 
-/// bincode's own texts quote raw input in one case; these never do, and they are in the words of the protocol.
+/// In the words of the protocol. Where bincode's own texts quote raw input, these do not; a value that its type
+/// refuses is quoted as the text it is.
 fn describe(error: bincode::ErrorKind) -> String {
     use bincode::ErrorKind;
     match error {
