@@ -196,7 +196,12 @@ impl StatCache {
         // A directory too big for any frame has no record.
         let Some(head) = Head::new(FrameKind::Record, path, record) else { return };
         let old = self.committed.index.get(&path);
-        if old.is_some_and(|place| read_head(&self.file, *place).is_some_and(|old| old == head)) {
+        let same = |place: &Place| {
+            read_head(&self.file, *place).is_some_and(|old| old == head)
+                // Else a damaged one would stay damaged.
+                && read_record(&self.file, path, *place, &mut Vec::new()).is_ok()
+        };
+        if old.is_some_and(same) {
             return self.keep(path);
         }
         let mut running = self.running();

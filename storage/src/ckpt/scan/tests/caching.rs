@@ -324,6 +324,20 @@ fn a_damaged_cache_changes_no_snapshot() {
 }
 
 #[test]
+fn a_damaged_record_is_written_again() {
+    let mut fixture = Fixture::new();
+    fixture.write("file", "x");
+    let (captured, _) = fixture.publish();
+    let mut bytes = fs::read(fixture.cache_file()).unwrap();
+    let at = bytes.windows(4).position(|four| four == b"file").unwrap();
+    bytes[at] ^= 1;
+    fs::write(fixture.cache_file(), &bytes).unwrap();
+    fixture.reopen_cache(&captured);
+    assert!(fixture.publish().1 > 0);
+    assert_eq!(fixture.publish().1, 0);
+}
+
+#[test]
 fn a_hole_punched_through_a_record_is_noticed() {
     let mut fixture = Fixture::new();
     small_project(&fixture);
