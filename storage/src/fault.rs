@@ -56,7 +56,7 @@ mod injected {
     fn parse(text: &str) -> Rule {
         let parsed = text.split_once('=').and_then(|(step, action)| {
             let (step, nth) = match step.split_once('#') {
-                Some((step, nth)) => (step, nth.parse().ok()?),
+                Some((step, nth)) => (step, nth.parse().ok().filter(|nth| *nth > 0)?),
                 None => (step, 1),
             };
             let action = match action {
