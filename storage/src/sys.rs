@@ -137,6 +137,28 @@ pub fn is_on_disk(file: impl AsFd) -> bool {
 pub(crate) mod testing {
     use std::os::fd::{AsFd, AsRawFd};
 
+    /// What a file server does that lets a client write for itself.
+    pub(crate) fn take_write_lease(file: impl AsFd) -> bool {
+        let fd = file.as_fd().as_raw_fd();
+        // SAFETY: fcntl with an integer argument touches no memory.
+        unsafe {
+            libc::fcntl(fd, super::F_SETSIG, libc::SIGURG) == 0
+                && libc::fcntl(fd, libc::F_SETLEASE, libc::F_WRLCK) == 0
+        }
+    }
+
+    /// Whether somebody else waits for the file.
+    pub(crate) fn is_asked_back(file: impl AsFd) -> bool {
+        // SAFETY: as above.
+        unsafe { libc::fcntl(file.as_fd().as_raw_fd(), libc::F_GETLEASE) != libc::F_WRLCK }
+    }
+
+    /// Lets others have the file.
+    pub(crate) fn give_lease_back(file: impl AsFd) {
+        // SAFETY: as above.
+        unsafe { libc::fcntl(file.as_fd().as_raw_fd(), libc::F_SETLEASE, libc::F_UNLCK) };
+    }
+
     /// The first page of a file, shared and writable.
     pub(crate) struct SharedMapping(*mut u8);
 

@@ -147,7 +147,8 @@ impl FileReader<'_> {
             self.extents(file, &[Segment::Data(0, stat.size)])?
         };
         match extents.size() {
-            None | Some(0) => Ok((0, Content::Empty)),
+            Some(0) => Ok((0, Content::Empty)),
+            None => Err(Stop::File(io::ErrorKind::FileTooLarge.into())),
             Some(size) => {
                 let id = self.sink.put(ObjectKind::Extents, &extents.encode()).map_err(Stop::Store)?;
                 Ok((size, Content::Extents(id)))
@@ -187,10 +188,11 @@ impl FileReader<'_> {
     }
 }
 
-/// For reading, without blocking, becoming a terminal's process or moving the access time.
+/// For reading, without moving the access time. Waits while somebody gives back a lease on the file, as file servers
+/// have them; the kernel takes it away from who does not.
 fn reopen(held: BorrowedFd<'_>) -> Attempt<OwnedFd> {
     let path = format!("/proc/self/fd/{}", held.as_raw_fd());
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     match rustix::fs::open(&path, flags | OFlags::NOATIME, Mode::empty()) {
         Err(Errno::PERM) => Ok(rustix::fs::open(&path, flags, Mode::empty())?),
         opened => Ok(opened?),

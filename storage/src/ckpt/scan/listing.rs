@@ -1,9 +1,12 @@
 //! One directory against its record: what is as it was, what has to be read, and which directories are in it.
 
+use std::ffi::CStr;
 use std::hash::{DefaultHasher, Hasher};
 use std::io;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
+
+use rustix::fs::{Access, AtFlags};
 
 use super::file::is_ours;
 use super::found::{Found, Inode, leaf, shared_inode};
@@ -137,7 +140,7 @@ impl Worker<'_> {
     /// Compares a directory with the items of its record, and reads whatever is not provably as it was.
     ///
     /// A name that moves within the directory meanwhile can be missed in both places, so a directory that changed
-    /// under the listing is listed again.
+    /// under the listing is listed again, a bounded number of times, and then named in the warnings.
     pub(super) fn list(
         &mut self,
         dir: &OwnedFd,
@@ -180,6 +183,10 @@ impl Worker<'_> {
             }
             if names.unusable > 0 {
                 let kind = WarningKind::Unreadable;
+                contents.tally.warnings.push(Warning { path: path.clone(), kind });
+            }
+            if moved || contents.missed {
+                let kind = WarningKind::ChangedWhileRead;
                 contents.tally.warnings.push(Warning { path: path.clone(), kind });
             }
             return Ok(Listing { stat: before, contents });
@@ -254,7 +261,9 @@ impl Worker<'_> {
         }
         self.key.clear();
         key(&stat, &mut self.key);
-        let hit = cached.filter(|item| item.clean && item.key == self.key.as_slice() && self.may_read(&stat));
+        let hit = cached.filter(|item| {
+            item.clean && item.key == self.key.as_slice() && self.may_read(dir, listed.name, &stat)
+        });
         match (stat.kind, hit) {
             (FileKind::Directory, hit) => {
                 let known = hit.and_then(|item| Some((item, item.decode_entry().ok()?)));
@@ -289,11 +298,15 @@ impl Worker<'_> {
 }
 
 impl Worker<'_> {
-    /// What somebody with more rights has read is not for this peer. Where the mode leaves it open, the file is opened
-    /// and the kernel asked.
-    fn may_read(&self, stat: &Stat) -> bool {
+    /// What somebody with more rights has read is not for this peer. The owner could read it in any case; of whom else
+    /// the groups, the mode and the access list let in, the kernel knows.
+    fn may_read(&self, dir: &OwnedFd, name: &CStr, stat: &Stat) -> bool {
         let peer = self.walk.peer();
-        stat.kind != FileKind::File || peer.is_privileged() || stat.uid == peer.uid || stat.mode & 0o004 != 0
+        let flags = AtFlags::EACCESS | AtFlags::SYMLINK_NOFOLLOW;
+        stat.kind != FileKind::File
+            || peer.is_privileged()
+            || stat.uid == peer.uid
+            || rustix::fs::accessat(dir, name, Access::READ_OK, flags).is_ok()
     }
 }
 

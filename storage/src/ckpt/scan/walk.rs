@@ -344,23 +344,30 @@ impl<'a> Worker<'a> {
     fn list_directory(&mut self, task: Task) -> Result<()> {
         let path = task.path();
         let start = self.files.clock.wall();
-        let dir = match self.open(&task, &path)? {
-            Opened::Directory(dir) => dir,
-            Opened::Other(found) => return self.give_up(task, &path, found),
-        };
         let hash = PathHash::of(&path);
         let mut buffer = std::mem::take(&mut self.record);
         let cached = self.walk.cache.is_some_and(|cache| cache.read(hash, &mut buffer));
         let record = record::open(&buffer).filter(|_| cached);
-        let listing = match self.list(&dir, &path, record.map(|(items, _)| items)) {
-            Ok(listing) => listing,
-            Err(NoListing::Failed(error)) => return Err(error),
-            Err(NoListing::Unreadable(error)) => {
-                let Some(name) = &task.name else { return Err(unreadable_root(error)) };
-                let looked = self.look(&path, name)?;
-                let found = looked.map(|(dir, stat)| Found::unlisted(&dir, name.as_bytes(), &stat));
-                return self.give_up(task, &path, found);
+        let mut looks = 0;
+        let (dir, listing) = loop {
+            looks += 1;
+            let dir = match self.open(&task, &path)? {
+                Opened::Directory(dir) => dir,
+                Opened::Other(found) => return self.give_up(task, &path, found),
+            };
+            let error = match self.list(&dir, &path, record.map(|(items, _)| items)) {
+                Ok(listing) => break (dir, listing),
+                Err(NoListing::Failed(error)) => return Err(error),
+                Err(NoListing::Unreadable(error)) => error,
+            };
+            let Some(name) = &task.name else { return Err(unreadable_root(error)) };
+            // It was removed while it was listed, and something else may stand there by now.
+            if error.kind() == io::ErrorKind::NotFound && looks < LOOKS {
+                continue;
             }
+            let looked = self.look(&path, name)?;
+            let found = looked.map(|(dir, stat)| Found::unlisted(&dir, name.as_bytes(), &stat));
+            return self.give_up(task, &path, found);
         };
         let Contents { items, directories, mut tally, .. } = listing.contents;
         let base = match (items, record) {

@@ -9,7 +9,7 @@ use nix::mount::MsFlags;
 
 use super::*;
 use crate::ckpt::format::ObjectId;
-use crate::sys::testing::SharedMapping;
+use crate::sys::testing::{self, SharedMapping};
 
 /// Does something whenever a file's content is stored.
 struct OnData<'a, F: Fn(&[u8]) + Sync> {
@@ -90,6 +90,82 @@ fn a_name_that_moves_while_its_directory_is_read_is_not_lost() {
     fixture.objects = objects;
     assert_eq!(fixture.bytes(&captured, "0"), b"wanders");
     assert_eq!(captured.manifest.entries, 2);
+}
+
+#[test]
+fn a_directory_whose_names_never_rest_is_named() {
+    let mut fixture = Fixture::new();
+    fixture.write("calm/file", "calm");
+    fixture.write("restless/sub/file", "calm");
+    fixture.write("restless/a", "again");
+    fixture.write("restless/z0", "");
+    let objects = MemoryObjects::new();
+    let (dir, renames) = (fixture.at("restless"), Mutex::new(0));
+    let sink = OnData {
+        objects: &objects,
+        then: |bytes| {
+            if bytes == b"again" {
+                let mut count = renames.lock().unwrap();
+                let at = |n: u32| dir.join(format!("z{n}"));
+                fs::rename(at(*count), at(*count + 1)).unwrap();
+                *count += 1;
+            }
+        },
+    };
+    let captured = fixture.try_capture_into(&sink).unwrap();
+    assert_eq!(Fixture::warnings(&captured), [("restless".to_owned(), WarningKind::ChangedWhileRead)]);
+    assert!(fixture.publish().0.manifest.warnings.is_empty());
+}
+
+#[test]
+fn what_stands_where_a_directory_was_while_it_was_listed_is_captured_as_what_it_is() {
+    let with_file: fn(&Path) = |at| fs::write(at, "a file").unwrap();
+    let with_directory: fn(&Path) = |at| {
+        fs::create_dir(at).unwrap();
+        fs::write(at.join("new"), "a file").unwrap();
+    };
+    for replace in [with_file, with_directory] {
+        let mut fixture = Fixture::new();
+        fixture.write("dir/a", "first");
+        fixture.write("dir/z", "goes");
+        let objects = MemoryObjects::new();
+        let (dir, replaced) = (fixture.at("dir"), AtomicBool::new(false));
+        let sink = OnData {
+            objects: &objects,
+            then: |bytes| {
+                if bytes == b"first" && !replaced.swap(true, Ordering::Relaxed) {
+                    fs::remove_dir_all(&dir).unwrap();
+                    replace(&dir);
+                }
+            },
+        };
+        let captured = fixture.try_capture_into(&sink).unwrap();
+        assert_eq!(Fixture::warnings(&captured), []);
+        assert_eq!(captured.manifest.root, fixture.capture_afresh().manifest.root);
+    }
+}
+
+#[test]
+fn a_file_whose_lease_somebody_has_to_give_back_first_is_waited_for() {
+    let mut fixture = Fixture::new();
+    fixture.write("leased", "content");
+    let holder = fs::File::options().read(true).write(true).open(fixture.at("leased")).unwrap();
+    if !testing::take_write_lease(&holder) {
+        eprintln!("skipped: the filesystem gives no leases");
+        return;
+    }
+    let done = AtomicBool::new(false);
+    std::thread::scope(|threads| {
+        threads.spawn(|| {
+            while !testing::is_asked_back(&holder) && !done.load(Ordering::Relaxed) {
+                std::thread::yield_now();
+            }
+            testing::give_lease_back(&holder);
+        });
+        let captured = fixture.capture();
+        done.store(true, Ordering::Relaxed);
+        assert_eq!(fixture.bytes(&captured, "leased"), b"content");
+    });
 }
 
 #[test]
@@ -217,6 +293,17 @@ fn what_root_has_read_is_not_for_others() {
     fixture.peer = Peer { groups: vec![0], ..stranger() };
     let (captured, _) = fixture.publish();
     assert_eq!(fixture.bytes(&captured, "secret"), b"secret", "the kernel knows about groups");
+    // Everybody but the group.
+    set_mode(&fixture.at("secret"), 0o604);
+    let mut capture_after_root = |peer| {
+        fixture.peer = Peer::own();
+        fixture.publish();
+        fixture.peer = peer;
+        let (captured, puts) = fixture.publish();
+        (Fixture::warnings(&captured).is_empty(), puts)
+    };
+    assert_eq!(capture_after_root(stranger()), (true, 0));
+    assert!(!capture_after_root(Peer { groups: vec![0], ..stranger() }).0);
 }
 
 #[test]
