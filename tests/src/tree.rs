@@ -34,12 +34,12 @@ pub struct Node {
     pub xattrs: BTreeMap<Vec<u8>, Vec<u8>>,
     /// The first path, in byte order, among the names of this file; none if it has only one here.
     pub linked_to: Option<Vec<u8>>,
-    /// Inode number; only [`Tree::same_inodes`] looks at it.
+    /// Inode number; only [`Tree::assert_same_inodes`] looks at it.
     pub inode: u64,
 }
 
 impl Tree {
-    /// Reads the tree at `root`; a name in it that ends in one of `without` is left out with all below.
+    /// Reads the tree at `root`.
     pub fn read(root: &Path) -> Self {
         Self::read_without(root, &[])
     }
