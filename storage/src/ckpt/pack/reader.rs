@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
+use rustix::io::Errno;
+
 use super::block::{read, read_block};
 use super::layout::{HEADER_LEN, check_header, damaged};
 use super::lru::Lru;
@@ -75,13 +77,26 @@ impl ObjectReader {
         if let Some(file) = lock(&self.files).get(pack) {
             return Ok(file);
         }
-        let file: Arc<dyn PackFile> = self.storage.open(pack)?.into();
+        let opened = self.storage.open(pack).or_else(|error| {
+            if !is_out_of_files(&error) {
+                return Err(error);
+            }
+            // Others may have taken up the rest.
+            lock(&self.files).forget(|_| true);
+            self.storage.open(pack)
+        });
+        let file: Arc<dyn PackFile> = opened?.into();
         let mut header = [0; HEADER_LEN];
         read(&*file, pack, &mut header, 0)?;
         check_header(&header, pack)?;
         lock(&self.files).insert(*pack, file.clone(), 1);
         Ok(file)
     }
+}
+
+fn is_out_of_files(error: &Error) -> bool {
+    let full = [Errno::MFILE, Errno::NFILE].map(|errno| Some(errno.raw_os_error()));
+    matches!(error, Error::Io { source, .. } if full.contains(&source.raw_os_error()))
 }
 
 impl ObjectSource for ObjectReader {

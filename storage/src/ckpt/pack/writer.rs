@@ -125,8 +125,9 @@ impl PackWriter {
         let mut state = lock(&self.state);
         state.check()?;
         let reused = std::mem::take(&mut state.reused);
+        let unwritten = || Error::io(self.writing(), io::Error::other("not all of it was written"));
+        let (objects, blocks) = state.take_sorted().ok_or_else(unwritten)?;
         let Some(file) = state.file.clone() else { return Ok(Written { pack: None, reused }) };
-        let (objects, blocks) = state.take_sorted();
         let raw_bytes = blocks.iter().map(|block| u64::from(block.raw_len)).sum();
         let bytes = self.write_index(&*file, state.end, &blocks, &objects)?;
         file.sync().context(|| format!("make pack {} durable", self.id))?;
@@ -329,21 +330,15 @@ impl State {
         Ok((file, offset))
     }
 
-    /// All objects and blocks in the order in which they lie in the file.
-    fn take_sorted(&mut self) -> (Vec<PackedObject>, Vec<IndexedBlock>) {
+    /// All objects and blocks in the order in which they lie in the file; `None` if a block is not in it.
+    fn take_sorted(&mut self) -> Option<(Vec<PackedObject>, Vec<IndexedBlock>)> {
         self.by_id = HashTable::new();
-        let mut blocks: Vec<IndexedBlock> = self
-            .blocks
-            .iter()
-            .map(|block| match block {
-                Block::Written { offset, stored_len, raw_len } => {
-                    IndexedBlock { offset: *offset, stored_len: *stored_len, raw_len: *raw_len, objects: 0 }
-                }
-                Block::Filling(_) | Block::Sealing(_) => {
-                    IndexedBlock { offset: 0, stored_len: 0, raw_len: 0, objects: 0 }
-                }
-            })
-            .collect();
+        let mut blocks = Vec::with_capacity(self.blocks.len());
+        for block in &self.blocks {
+            // A thread that panicked has left one behind.
+            let Block::Written { offset, stored_len, raw_len } = *block else { return None };
+            blocks.push(IndexedBlock { offset, stored_len, raw_len, objects: 0 });
+        }
         let mut objects = std::mem::take(&mut self.objects);
         for object in &mut objects {
             let block = &mut blocks[object.block as usize];
@@ -353,7 +348,7 @@ impl State {
         // Objects of a block were put in its order, and an empty one may share its place with the next.
         objects.sort_by_key(|object| object.block);
         blocks.sort_by_key(|block| block.offset);
-        (objects, blocks)
+        Some((objects, blocks))
     }
 }
 

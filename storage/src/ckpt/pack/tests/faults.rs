@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::*;
 use crate::disk::{FaultHook, Op};
@@ -101,4 +102,98 @@ fn a_name_that_is_taken_is_not_written_over() {
     writer.put(ObjectKind::Data, b"other").unwrap();
     assert!(writer.finish().is_err());
     assert!(verify(&*store.storage, &pack(1)).unwrap().damage.is_empty());
+}
+
+/// Packs of which this process may have a few files at a time, and whose first write may panic.
+struct Poor {
+    packs: MemoryPacks,
+    open: Arc<AtomicUsize>,
+    may_open: usize,
+    panics: Arc<AtomicBool>,
+}
+
+impl Poor {
+    fn new(may_open: usize, panics: bool) -> Self {
+        let (open, panics) = (Arc::default(), Arc::new(AtomicBool::new(panics)));
+        Self { packs: MemoryPacks::default(), open, may_open, panics }
+    }
+}
+
+struct PoorFile<F> {
+    file: F,
+    open: Arc<AtomicUsize>,
+    panics: Arc<AtomicBool>,
+}
+
+impl<F> Drop for PoorFile<F> {
+    fn drop(&mut self) {
+        self.open.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Poor {
+    fn opened<F>(&self, file: Result<F>) -> Result<PoorFile<F>> {
+        if self.open.load(Ordering::Relaxed) == self.may_open {
+            return Err(Error::io("open a pack", rustix::io::Errno::MFILE.into()));
+        }
+        self.open.fetch_add(1, Ordering::Relaxed);
+        Ok(PoorFile { file: file?, open: self.open.clone(), panics: self.panics.clone() })
+    }
+}
+
+impl PackStorage for Poor {
+    fn create(&self, id: &PackId) -> Result<Box<dyn NewPackFile>> {
+        Ok(Box::new(self.opened(self.packs.create(id))?))
+    }
+    fn open(&self, id: &PackId) -> Result<Box<dyn PackFile>> {
+        Ok(Box::new(self.opened(self.packs.open(id))?))
+    }
+    fn remove(&self, id: &PackId) -> Result<()> {
+        self.packs.remove(id)
+    }
+    fn list(&self) -> Result<Vec<PackId>> {
+        self.packs.list()
+    }
+}
+
+impl NewPackFile for PoorFile<Box<dyn NewPackFile>> {
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        assert!(!self.panics.swap(false, Ordering::Relaxed), "on purpose");
+        self.file.write_at(bytes, offset)
+    }
+    fn sync(&self) -> io::Result<()> {
+        self.file.sync()
+    }
+}
+
+impl PackFile for PoorFile<Box<dyn PackFile>> {
+    fn size(&self) -> io::Result<u64> {
+        self.file.size()
+    }
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        self.file.read_at(buffer, offset)
+    }
+}
+
+#[test]
+fn a_process_that_may_open_few_files_reads_many_packs() {
+    let store = Store::of(Poor::new(3, false));
+    let objects: Vec<_> = (1..20).map(|n| vec![(ObjectKind::Data, noise(n, 100))]).collect();
+    for (n, objects) in (1..).zip(&objects) {
+        store.store(pack(n), objects);
+    }
+    for (kind, bytes) in objects.iter().flatten() {
+        assert_eq!(&*store.reader.get(*kind, &ObjectId::of(*kind, bytes)).unwrap(), bytes);
+    }
+}
+
+#[test]
+fn a_pack_of_which_a_thread_left_a_block_behind_is_not_finished() {
+    let store = Store::of(Poor::new(3, true));
+    let writer = store.writer(pack(1));
+    let put = || writer.put(ObjectKind::Data, &noise(1, 300_000));
+    assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(put)).is_err());
+    writer.put(ObjectKind::Data, &noise(2, 300_000)).unwrap();
+    assert!(writer.finish().is_err());
+    assert_eq!(store.storage.list().unwrap(), []);
 }

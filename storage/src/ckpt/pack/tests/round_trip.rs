@@ -160,7 +160,7 @@ fn many_packs_are_read_with_few_of_them_open() {
             assert_eq!(&*store.reader.get(*kind, &ObjectId::of(*kind, bytes)).unwrap(), bytes);
         }
     }
-    assert_eq!(open_packs(), 64);
+    assert_eq!(open_packs(), 16);
     store.storage.list().unwrap().iter().for_each(|id| store.reader.forget(id));
     assert_eq!(open_packs(), 0);
 }
