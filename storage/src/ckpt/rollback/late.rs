@@ -9,6 +9,7 @@ use rustix::io::Errno;
 use super::LateWrites;
 use super::journal::{How, MetaStep, Step};
 use super::places::{Places, Seen, under};
+use super::plan::MOUNTED;
 use super::switch::Rule;
 use crate::ckpt::error::{Context, Error, Result};
 use crate::ckpt::format::{Entry, EntryKind, ObjectId, ObjectSource, Timestamp, Tree};
@@ -53,9 +54,6 @@ pub(super) fn since(time: Timestamp, from: Timestamp) -> bool {
     nanos(time) + if time.nanos == 0 { COARSE } else { TICK } >= nanos(from)
 }
 
-/// Before anything has happened, or after everything: no time of change tells anything.
-pub(super) const ANY_TIME: Timestamp = Timestamp { secs: i64::MAX, nanos: 0 };
-
 impl Inspector<'_> {
     /// What a step displaced going forward. `suspect`: it was not what is on record, or nobody knows.
     pub(super) fn displaced(&mut self, step: &Step, suspect: bool, live: &ObjectId) -> Result<()> {
@@ -69,8 +67,11 @@ impl Inspector<'_> {
         {
             return self.directory(&path, &step.path, node);
         }
+        if found.kind == FileKind::Directory {
+            find_mounts(self.places, &path)?;
+        }
         let known = old.as_ref().is_some_and(|old| found.is(old) && found.holds(old));
-        if suspect || *before || !known || may_be_written(&area, slot, found.kind) {
+        if suspect || *before || !known || may_write(writers_of(&area, slot, found.kind)) {
             self.keep(&step.path, &area, slot)?;
         }
         Ok(())
@@ -95,13 +96,13 @@ impl Inspector<'_> {
         let newer = match (found.kind, node) {
             (FileKind::Directory, Some(node)) => {
                 let mut newer = false;
-                compare(self.places, self.source, &path, node, ANY_TIME, &mut |_, _, _| {
+                compare(self.places, self.source, &path, node, None, &mut |_, _, _| {
                     newer = true;
                     Ok(())
                 })?;
                 newer
             }
-            _ => !found.holds(new) || may_be_written(&area, slot, found.kind),
+            _ => !found.holds(new) || do_write(writers_of(&area, slot, found.kind)),
         };
         if newer { self.keep(&step.path, &area, slot) } else { Ok(()) }
     }
@@ -162,7 +163,7 @@ impl Inspector<'_> {
         let late = &mut *self.late;
         let (places, source) = (self.places, self.source);
         let captured_from = self.captured_from;
-        compare(places, source, at, node, captured_from, &mut |below, dir, name| {
+        compare(places, source, at, node, Some(captured_from), &mut |below, dir, name| {
             let path = under(path, below);
             if late.keep(&path, dir.as_fd(), name)? {
                 kept.push(Warning { path, kind: WarningKind::LateWrite });
@@ -175,13 +176,14 @@ impl Inspector<'_> {
 }
 
 /// Calls `newer` for everything in a directory that is not as a stored one has it, or that somebody may be writing to;
-/// for something not in it at all, once for all that is in that.
+/// for something not in it at all, once for all that is in that. `None` for `captured_from`: the directory was made by
+/// this rollback, so times of change tell nothing, and only a writer that is seen counts.
 fn compare(
     places: &Places<'_>,
     source: &dyn ObjectSource,
     at: &RelPath,
     node: ObjectId,
-    captured_from: Timestamp,
+    captured_from: Option<Timestamp>,
     newer: &mut dyn FnMut(&RelPath, &OwnedFd, &Name) -> Result<()>,
 ) -> Result<()> {
     // Directories ahead with their nodes, and the entries of the one that is being looked at.
@@ -200,35 +202,60 @@ fn compare(
             }
             entries_of = Some(parent);
         }
-        if stat.kind == FileKind::MountPoint {
-            // It was mounted after the checks. Nothing under a mount is ever moved or deleted.
-            let what = format!("{}: {}", under(at, below), super::plan::MOUNTED);
-            return Err(Error::io(what, Errno::BUSY.into()));
-        }
+        check_mount(&under(at, below), stat)?;
         match entries.get(name) {
             Some((_, EntryKind::Directory(node))) if stat.kind == FileKind::Directory => {
                 nodes.extend(node.map(|node| (below.clone(), node)));
                 return Ok(node.is_some());
             }
             Some((mtime, kind))
-                if unchanged(stat, *mtime, kind, captured_from) && !may_be_written(dir, name, stat.kind) => {}
-            _ => newer(below, dir, name)?,
+                if unchanged(stat, *mtime, kind, captured_from) && {
+                    let writers = writers_of(dir, name, stat.kind);
+                    if captured_from.is_some() { !may_write(writers) } else { !do_write(writers) }
+                } => {}
+            _ => {
+                newer(below, dir, name)?;
+                if stat.kind == FileKind::Directory {
+                    find_mounts(places, &under(at, below))?;
+                }
+            }
         }
         Ok(false)
     })
 }
 
-fn unchanged(stat: &Stat, mtime: Timestamp, kind: &EntryKind, captured_from: Timestamp) -> bool {
-    let same_size = !matches!(kind, EntryKind::File { size, .. } if *size != stat.size);
-    stat.kind == kind.file_kind() && same_size && stat.mtime == mtime && !since(stat.ctime, captured_from)
+/// Fails if something is mounted anywhere beneath a directory.
+fn find_mounts(places: &Places<'_>, at: &RelPath) -> Result<()> {
+    places.walk(at, &mut |below, _, _, stat| check_mount(&under(at, below), stat).map(|()| true))
 }
 
-/// Whether somebody has a regular file open for writing, or nobody can know.
-fn may_be_written(dir: &OwnedFd, name: &Name, kind: FileKind) -> bool {
+/// What was mounted after the checks is an error: nothing under a mount is ever moved or deleted.
+fn check_mount(path: &RelPath, stat: &Stat) -> Result<()> {
+    match stat.kind {
+        FileKind::MountPoint => Err(Error::io(format!("{path}: {MOUNTED}"), Errno::BUSY.into())),
+        _ => Ok(()),
+    }
+}
+
+fn unchanged(stat: &Stat, mtime: Timestamp, kind: &EntryKind, captured_from: Option<Timestamp>) -> bool {
+    let same_size = !matches!(kind, EntryKind::File { size, .. } if *size != stat.size);
+    let since = captured_from.is_some_and(|from| since(stat.ctime, from));
+    stat.kind == kind.file_kind() && same_size && stat.mtime == mtime && !since
+}
+
+/// Who has a regular file open for writing. Nobody writes to anything else.
+fn writers_of(dir: &OwnedFd, name: &Name, kind: FileKind) -> Writers {
+    if kind != FileKind::File {
+        return Writers::None;
+    }
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    kind == FileKind::File
-        && !matches!(
-            rustix::fs::openat(dir, name.as_bytes(), flags, Mode::empty()).map(writers),
-            Ok(Writers::None)
-        )
+    rustix::fs::openat(dir, name.as_bytes(), flags, Mode::empty()).map_or(Writers::Unknown, writers)
+}
+
+fn may_write(writers: Writers) -> bool {
+    writers != Writers::None
+}
+
+fn do_write(writers: Writers) -> bool {
+    writers == Writers::Some
 }

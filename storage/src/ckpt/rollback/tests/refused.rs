@@ -83,24 +83,27 @@ fn a_mount_that_appears_in_the_last_moment_is_neither_moved_nor_emptied() {
     if !is_root() {
         skip!("only root mounts");
     }
-    let lab = Lab::new();
-    let target = lab.capture();
-    files::mkdir(lab.at("build/cache"));
-    let elsewhere = lab.dir.path().join("elsewhere");
-    files::write(elsewhere.join("precious"), "x");
-    let mount = std::sync::Arc::new(std::sync::Mutex::new(None));
-    let (at, from, keep) = (lab.at("build/cache"), elsewhere.clone(), mount.clone());
-    let act = move |_| {
-        *keep.lock().unwrap() = Some(Mount::bind(&from, &at));
-        Ok(())
-    };
-    let (result, late) = lab.attempt(&at_step("rollback.switch-journaled", act), &target);
-    assert!(result.is_err(), "{result:?}");
-    assert_eq!(late.settled, Some(Outcome::TakenBack));
-    assert_eq!(files::read(lab.at("build/cache/precious")), b"x");
-    drop(mount.lock().unwrap().take());
-    assert_eq!(files::read(elsewhere.join("precious")), b"x");
-    lab.assert_nothing_left();
+    // In a directory that was captured, and in one that appears with it.
+    for place in ["build/cache", "build/made/cache"] {
+        let lab = Lab::new();
+        let target = lab.capture();
+        files::mkdir(lab.at("build/cache"));
+        let elsewhere = lab.dir.path().join("elsewhere");
+        files::write(elsewhere.join("precious"), "x");
+        let mount = std::sync::Arc::new(std::sync::Mutex::new(None));
+        let (at, from, keep) = (lab.at(place), elsewhere.clone(), mount.clone());
+        let act = move |_| {
+            *keep.lock().unwrap() = Some(Mount::bind(&from, &at));
+            Ok(())
+        };
+        let (result, late) = lab.attempt(&at_step("rollback.switch-journaled", act), &target);
+        assert!(result.is_err(), "{result:?}");
+        assert_eq!(late.settled, Some(Outcome::TakenBack));
+        assert_eq!(files::read(lab.at(place).join("precious")), b"x");
+        drop(mount.lock().unwrap().take());
+        assert_eq!(files::read(elsewhere.join("precious")), b"x");
+        lab.assert_nothing_left();
+    }
 }
 
 #[test]
