@@ -9,8 +9,8 @@ use cofferdam_protocol::ckpt::WorkspaceId;
 use cofferdam_storage::peer::Peer;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use super::registry::Lookup;
-use super::{RoutingError, SnapshotActor, Step, blocking, done, refuse};
+use super::registry::{Lookup, Registered};
+use super::{Failure, RoutingError, SnapshotActor, Step, blocking, done, refuse};
 
 /// The workspace a client means.
 pub(super) struct Found {
@@ -54,6 +54,26 @@ impl SnapshotActor {
                 }))
             }
         }
+    }
+
+    /// What is known of the workspace that `argument` means to this peer: at once, unless it is another path of one.
+    pub(super) fn recall<T: 'static>(
+        &mut self,
+        peer: &Peer,
+        argument: String,
+        what: impl FnOnce(&Self, &Registered) -> Result<T, Failure> + 'static,
+    ) -> ActorResponse<Self, Result<T, Failure>> {
+        let recalled = |actor: &Self, id: &WorkspaceId, argument| match actor.registry.get(id) {
+            Some(registered) => what(actor, registered),
+            None => Err(RoutingError::WorkspaceNotFound(argument).into()),
+        };
+        if let Lookup::Known(id) = self.registry.lookup(peer, &argument) {
+            return ActorResponse::reply(recalled(self, &id, argument));
+        }
+        ActorResponse::r#async(self.serve(|actor| {
+            let found = actor.find(peer, &argument);
+            Box::pin(found.map(move |id, actor, _| recalled(actor, &id?, argument)))
+        }))
     }
 
     /// The workspace that `argument` means to this peer; an unknown directory is registered.

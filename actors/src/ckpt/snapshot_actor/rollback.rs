@@ -6,7 +6,7 @@ use actix::prelude::*;
 
 use super::super::operations::{RollBack, Undo};
 use super::messages::{GetLastRollback, LastRollback, Rollback, RollbackDone, UndoDone, UndoRollback};
-use super::{RoutingError, SnapshotActor, Step};
+use super::{Failure, RoutingError, SnapshotActor, Step};
 
 impl Handler<Rollback> for SnapshotActor {
     type Result = Step<RollbackDone>;
@@ -41,16 +41,12 @@ impl Handler<UndoRollback> for SnapshotActor {
 }
 
 impl Handler<GetLastRollback> for SnapshotActor {
-    type Result = Step<Arc<LastRollback>>;
+    type Result = ActorResponse<Self, Result<Arc<LastRollback>, Failure>>;
 
     fn handle(&mut self, request: GetLastRollback, _: &mut Context<Self>) -> Self::Result {
-        self.serve(|actor| {
-            let GetLastRollback { peer, workspace } = request;
-            Box::pin(actor.find(&peer, &workspace).map(move |id, actor, _| {
-                let registered = actor.registry.get(&id?);
-                let registered = registered.ok_or(RoutingError::WorkspaceNotFound(workspace))?;
-                Ok(registered.view.last_rollback.clone().ok_or(RoutingError::NoRollback)?)
-            }))
+        let GetLastRollback { peer, workspace } = request;
+        self.recall(&peer, workspace, |_, registered| {
+            Ok(registered.view.last_rollback.clone().ok_or(RoutingError::NoRollback)?)
         })
     }
 }

@@ -5,8 +5,8 @@ use cofferdam_protocol::ckpt::{StatusReport, WorkspaceInfo};
 
 use super::super::shown::shown_path;
 use super::messages::{Advisory, HealthAdvisory, WorkspaceStatus};
-use super::registry::{Lookup, Registered};
-use super::{Failure, RoutingError, SnapshotActor};
+use super::registry::Registered;
+use super::{Failure, SnapshotActor};
 
 /// A workspace with more snapshots than this is worth an advice (facts §3).
 pub(super) const MANY_SNAPSHOTS: usize = 1000;
@@ -16,18 +16,12 @@ impl Handler<WorkspaceStatus> for SnapshotActor {
 
     fn handle(&mut self, request: WorkspaceStatus, _: &mut Context<Self>) -> Self::Result {
         let WorkspaceStatus { peer, workspace } = request;
-        let Some(argument) = workspace else {
-            return ActorResponse::reply(Ok(self.report(self.registry.visible_to(&peer))));
-        };
-        if let Lookup::Known(id) = self.registry.lookup(&peer, &argument) {
-            return ActorResponse::reply(Ok(self.report(self.registry.get(&id))));
+        match workspace {
+            Some(argument) => {
+                self.recall(&peer, argument, |actor, registered| Ok(actor.report([registered])))
+            }
+            None => ActorResponse::reply(Ok(self.report(self.registry.visible_to(&peer)))),
         }
-        ActorResponse::r#async(self.serve(|actor| {
-            Box::pin(actor.find(&peer, &argument).map(move |id, actor, _| match actor.registry.get(&id?) {
-                Some(registered) => Ok(actor.report(Some(registered))),
-                None => Err(RoutingError::WorkspaceNotFound(argument).into()),
-            }))
-        }))
     }
 }
 
