@@ -66,7 +66,7 @@ enum DaemonError {
     Start(#[from] StartError),
     #[error(transparent)]
     Bind(#[from] BindError),
-    #[error("{0}")]
+    #[error("the daemon cannot be set up: {0}")]
     Io(#[from] io::Error),
     #[error("the actors ended unexpectedly; the log says more")]
     ActorsGone,

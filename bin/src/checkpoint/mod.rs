@@ -160,7 +160,8 @@ impl CkptClient {
         expect!(response, WsCkptResponse::InitOk { ws_id } => ws_id)
     }
 
-    /// Takes a snapshot named `id`, with a message, JSON text as metadata, and, if `pin`, protected from clean-up.
+    /// Takes a snapshot named `id` (1 to 255 bytes without `/` and control characters, unique in the workspace), with
+    /// a message, JSON text as metadata, and, if `pin`, protected from clean-up. All of it together has room in 16 MiB.
     pub fn create(
         &self,
         workspace: &str,

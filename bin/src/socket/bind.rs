@@ -42,10 +42,10 @@ pub(crate) enum BindError {
     TooLong { path: PathBuf, option: &'static str },
     #[error("{} is not a socket; move it away or choose another path with {option}", path.display())]
     NotASocket { path: PathBuf, option: &'static str },
-    #[error("another daemon serves {}", .0.display())]
-    Live(PathBuf),
-    #[error("{} belongs to another user or may be written by one; a socket in it could be replaced", .0.display())]
-    Unsafe(PathBuf),
+    #[error("another daemon serves {}; stop it or choose another path with {option}", path.display())]
+    Live { path: PathBuf, option: &'static str },
+    #[error("{} belongs to another user or may be written by one, who could replace a socket in it; take that right away (chmod go-w) or choose another path with {option}", path.display())]
+    Unsafe { path: PathBuf, option: &'static str },
     #[error("{what} {}: {source}", path.display())]
     Io { what: &'static str, path: PathBuf, source: io::Error },
 }
@@ -65,7 +65,7 @@ pub(crate) fn bind(place: &Place, option: &'static str) -> Result<(UnixListener,
     if path.as_os_str().len() > MAX_PATH {
         return Err(BindError::TooLong { path: path.clone(), option });
     }
-    prepare_directory(place)?;
+    prepare_directory(place, option)?;
     remove_stale(path, option)?;
     let listener = UnixListener::bind(path).map_err(failed("cannot listen at"))?;
     let file = open_to(place.audience, path).map_err(failed("cannot set the mode of"))?;
@@ -92,7 +92,7 @@ fn open_to(audience: Audience, path: &Path) -> io::Result<SocketFile> {
     Ok(SocketFile { path: path.to_owned(), identity: identity(&found) })
 }
 
-fn prepare_directory(place: &Place) -> Result<(), BindError> {
+fn prepare_directory(place: &Place, option: &'static str) -> Result<(), BindError> {
     let directory = match place.path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -112,7 +112,7 @@ fn prepare_directory(place: &Place) -> Result<(), BindError> {
     let found = std::fs::metadata(directory).map_err(failed("cannot look at"))?;
     if !is_safe(&found) {
         if place.ours {
-            return Err(BindError::Unsafe(directory.to_owned()));
+            return Err(BindError::Unsafe { path: directory.to_owned(), option });
         }
         tracing::warn!(directory = %directory.display(), "other users can replace a socket in this directory");
     }
@@ -138,7 +138,7 @@ fn remove_stale(path: &Path, option: &'static str) -> Result<(), BindError> {
     }
     match try_connect(path) {
         // A daemon that is too busy to take another connection serves as well.
-        Ok(()) | Err(Errno::AGAIN) => Err(BindError::Live(path.to_owned())),
+        Ok(()) | Err(Errno::AGAIN) => Err(BindError::Live { path: path.to_owned(), option }),
         Err(Errno::CONNREFUSED) => {
             Disk::default().unlink(rustix::fs::CWD, path).map_err(failed("cannot replace"))
         }
@@ -211,7 +211,7 @@ mod tests {
         let (listener, _file) = bind(&place(path.clone()), "--socket").unwrap();
         assert!(UnixStream::connect(&path).is_ok());
         let error = bind(&place(path.clone()), "--socket").unwrap_err();
-        assert!(matches!(error, BindError::Live(_)), "{error}");
+        assert!(matches!(error, BindError::Live { .. }), "{error}");
         assert!(UnixStream::connect(&path).is_ok());
         drop(listener);
     }
@@ -225,7 +225,7 @@ mod tests {
         rustix::net::listen(&socket, 0).unwrap();
         let _queued = UnixStream::connect(&path).unwrap();
         assert_eq!(try_connect(&path), Err(Errno::AGAIN));
-        assert!(matches!(bind(&place(path.clone()), "--socket"), Err(BindError::Live(_))));
+        assert!(matches!(bind(&place(path.clone()), "--socket"), Err(BindError::Live { .. })));
         assert!(path.exists());
     }
 
@@ -281,7 +281,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         std::fs::set_permissions(dir.path(), Permissions::from_mode(0o777)).unwrap();
         let chosen = Place { ours: false, ..place(dir.path().join("a.sock")) };
-        assert!(matches!(bind(&place(chosen.path.clone()), "--socket"), Err(BindError::Unsafe(_))));
+        assert!(matches!(bind(&place(chosen.path.clone()), "--socket"), Err(BindError::Unsafe { .. })));
         assert!(bind(&chosen, "--socket").is_ok());
     }
 }

@@ -15,7 +15,7 @@ pub enum WsCkptRequest {
     Checkpoint {
         /// Which workspace.
         workspace: String,
-        /// The snapshot's name, unique within the workspace.
+        /// The snapshot's name, unique within the workspace; what it may be says [`SnapshotId`](super::SnapshotId).
         id: String,
         /// Free text.
         message: Option<String>,
