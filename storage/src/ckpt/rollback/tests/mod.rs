@@ -232,7 +232,9 @@ impl LateWrites for Safety<'_> {
     }
 
     fn settle(&mut self, outcome: Outcome) -> Result<()> {
-        assert_eq!(self.published, self.kept.len(), "what was kept must be durable by now");
+        if outcome == Outcome::Finished {
+            assert_eq!(self.published, self.kept.len(), "what was kept must be durable by now");
+        }
         self.settled = Some(outcome);
         Ok(())
     }
