@@ -48,7 +48,7 @@ pub fn read(dir: impl AsFd, name: &Name, limit: u64) -> io::Result<Option<Vec<u8
         Err(errno) => return Err(errno.into()),
     };
     let mut bytes = Vec::new();
-    file.take(limit + 1).read_to_end(&mut bytes)?;
+    file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > limit {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the file is larger than it can be"));
     }

@@ -40,8 +40,8 @@ pub struct Captured {
 
 /// Walks the tree with two threads, reads what is not provably unchanged, and stores what is new.
 ///
-/// Changes nothing in the tree, no access time either. Fails only if the root itself cannot be read or the sink
-/// fails; whatever else cannot be read becomes a warning.
+/// Changes nothing in the tree, no access time either. Fails only if the root itself cannot be read, the sink fails or
+/// this process is at its limits; whatever else cannot be read becomes a warning.
 pub fn capture(work: &Capture<'_>, cache: &mut StatCache) -> Result<Captured> {
     cache.begin();
     let top = Walk::new(work, work.root, Some(cache))?.run(None)?;

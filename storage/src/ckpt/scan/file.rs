@@ -97,7 +97,10 @@ impl FileReader<'_> {
         match self.read_held(held.as_fd()) {
             Ok(reading) => Ok(Some(reading)),
             Err(Stop::Store(error)) => Err(error),
-            Err(Stop::File(error)) => unread(stat, xattr::of_held(held.as_fd()), error).map(Some),
+            Err(Stop::File(error)) => {
+                let xattrs = xattr::of_held(held.as_fd()).unwrap_or_default();
+                unread(stat, xattrs, error).map(Some)
+            }
         }
     }
 
@@ -109,7 +112,7 @@ impl FileReader<'_> {
             let start = self.clock.wall();
             let before = stat_fd(&file).map_err(Stop::File)?;
             let trusted = self.settled.holds(&before, start) && self.no_writer(&file);
-            let xattrs = xattr::of_open(&file);
+            let xattrs = xattr::of_open(&file)?;
             let (size, content) = self.content(&file, &before)?;
             let after = stat_fd(&file).map_err(Stop::File)?;
             let changed = key_of(&before) != key_of(&after);

@@ -1,14 +1,16 @@
 //! What stands under one name that is no directory, or a directory that cannot be listed.
 
+use std::io;
 use std::os::fd::AsFd;
 
 use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use rustix::path::Arg;
 
-use super::file::{FileReader, Reading};
+use super::file::{FileReader, Reading, is_ours};
 use super::record::{Item, key_of};
 use super::xattr;
-use crate::ckpt::error::Result;
+use crate::ckpt::error::{Error, Result};
 use crate::ckpt::format::{Content, Encoder, Entry, EntryKind, Meta, Xattrs};
 use crate::ckpt::model::{FileKind, WarningKind};
 use crate::fs::Stat;
@@ -72,7 +74,7 @@ impl Found {
     /// A directory that cannot be listed.
     pub(super) fn unlisted(dir: impl AsFd, name: impl Arg + Copy, stat: &Stat) -> Self {
         Self {
-            meta: meta(stat, held_xattrs(dir, name)),
+            meta: meta(stat, held_xattrs(dir, name).unwrap_or_default()),
             kind: EntryKind::Directory(None),
             key: key_of(stat),
             clean: false,
@@ -112,16 +114,31 @@ pub(super) fn leaf(
         FileKind::CharDevice => EntryKind::CharDevice(stat.rdev.0, stat.rdev.1),
         FileKind::BlockDevice => EntryKind::BlockDevice(stat.rdev.0, stat.rdev.1),
     };
-    // A link has none of the attributes that are kept.
-    let xattrs = if stat.kind == FileKind::Symlink { Xattrs::default() } else { held_xattrs(&dir, name) };
+    let xattrs = match stat.kind {
+        // A link has none of the attributes that are kept.
+        FileKind::Symlink => Ok(Xattrs::default()),
+        _ => held_xattrs(&dir, name),
+    };
+    let (xattrs, whole) = unless_unreadable(xattrs)?;
     Ok(Some(Found {
         meta: meta(stat, xattrs),
         kind,
         key: key_of(stat),
-        clean: files.settled.holds(stat, start),
-        warning: None,
+        clean: whole && files.settled.holds(stat, start),
+        warning: (!whole).then_some(WarningKind::Unreadable),
         inode: shared_inode(stat),
     }))
+}
+
+/// A file's attributes, and whether they are all that could be there.
+pub(super) fn unless_unreadable(xattrs: std::result::Result<Xattrs, Errno>) -> Result<(Xattrs, bool)> {
+    match xattrs.map_err(io::Error::from) {
+        Ok(xattrs) => Ok((xattrs, true)),
+        Err(error) if is_ours(&error) => {
+            Err(Error::io("read the attributes of a file of the workspace", error))
+        }
+        Err(_) => Ok((Xattrs::default(), false)),
+    }
 }
 
 fn file(reading: Reading) -> Found {
@@ -153,11 +170,12 @@ pub(super) fn shared_inode(stat: &Stat) -> Option<Inode> {
     other_names.then_some((stat.dev, stat.ino))
 }
 
-/// The attributes of what may not be opened.
-fn held_xattrs(dir: impl AsFd, name: impl Arg + Copy) -> Xattrs {
+/// The attributes of what may not be opened; none if it is gone.
+fn held_xattrs(dir: impl AsFd, name: impl Arg + Copy) -> std::result::Result<Xattrs, Errno> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     match rustix::fs::openat(dir, name, flags, Mode::empty()) {
         Ok(held) => xattr::of_held(held.as_fd()),
-        Err(_) => Xattrs::default(),
+        Err(Errno::NOENT) => Ok(Xattrs::default()),
+        Err(errno) => Err(errno),
     }
 }

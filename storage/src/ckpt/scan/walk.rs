@@ -15,7 +15,7 @@ use super::cache::StatCache;
 use super::capture::Capture;
 use super::file::{FileReader, is_ours};
 use super::filesystem::Filesystem;
-use super::found::{Found, leaf, meta};
+use super::found::{Found, leaf, meta, unless_unreadable};
 use super::frame::PathHash;
 use super::listing::{Contents, NoListing, Subdirectory, Tally};
 use super::names::Names;
@@ -24,7 +24,7 @@ use super::stack::Stack;
 use super::xattr;
 use crate::ckpt::error::{Context, Error, Result};
 use crate::ckpt::format::{Encoder, Entry, EntryKind, Meta, NodeWriter, ObjectId};
-use crate::ckpt::model::FileKind;
+use crate::ckpt::model::{FileKind, Warning, WarningKind};
 use crate::fs::{Root, Stat, stat, stat_fd};
 use crate::path::{Name, RelPath};
 use crate::peer::Peer;
@@ -378,13 +378,20 @@ impl<'a> Worker<'a> {
         self.record = buffer;
         let key = key_of(&listing.stat);
         let known = task.known.filter(|_| *key == *task.key);
-        let (clean, known_node) = match &known {
-            Some(entry) => (true, if let EntryKind::Directory(node) = entry.kind { node } else { None }),
-            None => (self.walk.settled.holds(&listing.stat, start), None),
-        };
-        let meta = match known {
-            Some(entry) => entry.meta,
-            None => meta(&listing.stat, xattr::of_open(&dir)),
+        let (meta, clean, known_node) = match known {
+            Some(entry) => {
+                let Entry { meta, kind, .. } = *entry;
+                (meta, true, if let EntryKind::Directory(node) = kind { node } else { None })
+            }
+            None => {
+                let (xattrs, whole) = unless_unreadable(xattr::of_open(&dir))?;
+                if !whole {
+                    let kind = WarningKind::Unreadable;
+                    tally.warnings.push(Warning { path: path.clone(), kind });
+                }
+                let clean = whole && self.walk.settled.holds(&listing.stat, start);
+                (meta(&listing.stat, xattrs), clean, None)
+            }
         };
         drop(dir);
         if task.name.is_some() {

@@ -207,6 +207,28 @@ fn the_users_attributes_are_captured_and_others_are_not() {
 }
 
 #[test]
+fn what_has_more_attributes_than_can_be_listed_is_named() {
+    let mut fixture = Fixture::new();
+    fixture.write("file", "x");
+    fixture.write("dir/file", "x");
+    for path in ["file", "dir"] {
+        for n in 0..300 {
+            let name = format!("user.{n:0>240}");
+            if rustix::fs::setxattr(fixture.at(path), name, b"", rustix::fs::XattrFlags::empty()).is_err() {
+                eprintln!("skipped: the filesystem does not take that many attributes");
+                return;
+            }
+        }
+    }
+    for _ in 0..2 {
+        let (captured, _) = fixture.publish();
+        let unread = ["dir", "file"].map(|path| (path.to_owned(), WarningKind::Unreadable));
+        assert_eq!(Fixture::warnings(&captured), unread);
+        assert_eq!(fixture.bytes(&captured, "dir/file"), b"x");
+    }
+}
+
+#[test]
 fn no_access_time_moves() {
     let mut fixture = Fixture::new();
     fixture.write("dir/file", "x");
