@@ -1,7 +1,7 @@
 //! Every system call by which this crate changes a disk, each behind the fault hook.
 //!
-//! Nothing else in the workspace writes, renames or removes, or syncs what it wrote: so a test can fail or kill operation N for
-//! every N, and a reader finds in one file what can happen to a user's data.
+//! Nothing else in the workspace writes, renames or removes, or syncs what it wrote: so a test can fail or kill
+//! operation N for every N, and a reader finds in one file what can happen to a user's data.
 
 use std::ffi::CStr;
 use std::fmt;
