@@ -27,7 +27,9 @@ pub(crate) async fn accept<S: Service>(
 ) {
     let room = Arc::new(Semaphore::new(limits.connections));
     let guests = Guests::default();
-    let shared = Rc::new((service, Semaphore::new(limits.large_requests)));
+    let large_requests = Semaphore::new(limits.large_requests);
+    let large_answers = Semaphore::new(limits.large_answers);
+    let shared = Rc::new((service, large_requests, large_answers));
     let mut trouble = Trouble::default();
     while let Some(permit) = unless(&stopping, room.clone().acquire_owned()).await {
         let Some(accepted) = unless(&stopping, listener.accept()).await else { break };
@@ -51,13 +53,14 @@ pub(crate) async fn accept<S: Service>(
         };
         let (shared, stopping) = (shared.clone(), stopping.clone());
         actix::spawn(async move {
-            let (service, large_requests) = &*shared;
+            let (service, large_requests, large_answers) = &*shared;
             let connection = Connection {
                 io: stream,
                 peer,
                 service,
                 limits: &limits,
                 large_requests,
+                large_answers,
                 stopping: &stopping,
             };
             connection.serve().await;

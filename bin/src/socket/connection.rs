@@ -9,7 +9,7 @@ use cofferdam_protocol::ckpt::{
 };
 use cofferdam_storage::peer::Peer;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{Semaphore, SemaphorePermit, TryAcquireError};
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::codec::{Decoder, Encoder};
 use tokio_util::sync::CancellationToken;
@@ -49,6 +49,8 @@ pub(crate) struct Connection<'a, S, Io> {
     pub(crate) limits: &'a Limits,
     /// What all connections together have for large requests.
     pub(crate) large_requests: &'a Semaphore,
+    /// What all connections together have for large answers, in MiB.
+    pub(crate) large_answers: &'a Semaphore,
     /// Cancelled when the daemon stops: the request in hand is still answered.
     pub(crate) stopping: &'a CancellationToken,
 }
@@ -132,15 +134,8 @@ impl<'a, S: Service, Io: AsyncRead + AsyncWrite + Unpin> Connection<'a, S, Io> {
 
     /// Whether the client took it.
     async fn send(&mut self, codec: &mut Codec, Answer { response, undelivered }: Answer) -> bool {
-        let mut frame = BytesMut::new();
-        let encoded = match codec.encode(&response, &mut frame) {
-            Err(FrameError::Unsendable(_)) => codec.encode(&too_large(), &mut frame),
-            encoded => encoded,
-        };
-        // A client that takes its time holds one copy in memory, not two.
-        drop(response);
-        let sent = match encoded {
-            Ok(()) => match timeout(self.limits.answer, self.io.write_all(&frame)).await {
+        let sent = match self.encode(codec, response) {
+            Ok((frame, _room)) => match timeout(self.limits.answer, self.io.write_all(&frame)).await {
                 Ok(written) => written,
                 Err(_) => Err(io::ErrorKind::TimedOut.into()),
             },
@@ -152,6 +147,32 @@ impl<'a, S: Service, Io: AsyncRead + AsyncWrite + Unpin> Connection<'a, S, Io> {
             undelivered();
         }
         false
+    }
+
+    /// A response's frame, with the room it takes until it is sent; or that of an error, if it is too large for the
+    /// wire or for what is free. The response goes: clients that take their time hold one copy in memory, not two.
+    fn encode(&self, codec: &mut Codec, response: WsCkptResponse) -> Result<Encoded<'a>, FrameError> {
+        let mut frame = BytesMut::new();
+        let refusal = match codec.encode(&response, &mut frame) {
+            Ok(()) => match self.room_for(frame.len()) {
+                Ok(room) => return Ok((frame, room)),
+                Err(_) => BUSY.to_owned(),
+            },
+            Err(FrameError::Unsendable(_)) => too_large(),
+            Err(error) => return Err(error),
+        };
+        let mut frame = BytesMut::new();
+        codec.encode(&Answer::refusal(refusal).response, &mut frame)?;
+        Ok((frame, None))
+    }
+
+    /// Room for an answer of so many bytes; the error is that there is none.
+    fn room_for(&self, bytes: usize) -> Result<Option<SemaphorePermit<'a>>, TryAcquireError> {
+        if bytes <= Limits::SMALL_ANSWER {
+            return Ok(None);
+        }
+        let mib = u32::try_from(bytes.div_ceil(1 << 20)).unwrap_or(u32::MAX);
+        self.large_answers.try_acquire_many(mib).map(Some)
     }
 
     /// Lets a client that is still sending reach our refusal: closing with its bytes unread would break the connection
@@ -169,6 +190,9 @@ impl<'a, S: Service, Io: AsyncRead + AsyncWrite + Unpin> Connection<'a, S, Io> {
 
 type Codec = FrameCodec<WsCkptRequest, WsCkptResponse>;
 
+/// A frame and what it takes of the room for large answers.
+type Encoded<'a> = (BytesMut, Option<SemaphorePermit<'a>>);
+
 impl Answer {
     /// An answer whose loss harms nobody.
     pub(crate) fn of(response: WsCkptResponse) -> Self {
@@ -181,12 +205,14 @@ impl Answer {
     }
 }
 
-fn too_large() -> WsCkptResponse {
-    let message = format!(
+/// The answer where there is no room for the right one.
+const BUSY: &str = "the daemon is sending too many large answers; try again, or ask for one workspace only";
+
+fn too_large() -> String {
+    format!(
         "the answer exceeds {} bytes; ask for one workspace only, or remove snapshots with cleanup",
         WsCkptResponse::LIMIT
-    );
-    WsCkptResponse::Error { code: WsCkptErrorCode::InternalError, message }
+    )
 }
 
 #[cfg(test)]

@@ -18,6 +18,8 @@ pub(crate) struct Limits {
     pub(crate) connections: usize,
     /// Requests of more than [`SMALL_REQUEST`](Self::SMALL_REQUEST) bytes in memory at a time; others wait.
     pub(crate) large_requests: usize,
+    /// MiB of answers of more than [`SMALL_ANSWER`](Self::SMALL_ANSWER) bytes in memory at a time; others are refused.
+    pub(crate) large_answers: usize,
     /// Open connections of one user who is neither root nor the daemon's own.
     pub(crate) connections_per_stranger: usize,
     /// Between two requests.
@@ -37,6 +39,7 @@ impl Default for Limits {
         Self {
             connections: 256,
             large_requests: 8,
+            large_answers: 256,
             connections_per_stranger: 64,
             idle: Duration::from_secs(60),
             frame: Duration::from_secs(10),
@@ -50,6 +53,8 @@ impl Default for Limits {
 impl Limits {
     /// Up to this a request takes no part of the room for large ones.
     pub(crate) const SMALL_REQUEST: usize = 64 << 10;
+    /// Up to this an answer takes no part of the room for large ones.
+    pub(crate) const SMALL_ANSWER: usize = 256 << 10;
 
     /// The defaults, with no more connections than leave half of this process's descriptors to its work.
     pub(crate) fn of_process() -> Self {

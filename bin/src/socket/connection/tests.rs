@@ -41,12 +41,14 @@ async fn run<F: Future>(
     let (ours, theirs) = duplex(64 * 1024);
     let limits = Limits::default();
     let large_requests = Semaphore::new(limits.large_requests);
+    let large_answers = Semaphore::new(limits.large_answers);
     let connection = Connection {
         io: theirs,
         peer: Peer::own(),
         service,
         limits: &limits,
         large_requests: &large_requests,
+        large_answers: &large_answers,
         stopping,
     };
     tokio::join!(connection.serve(), client(ours)).1
@@ -243,13 +245,15 @@ async fn a_stopping_daemon_closes_idle_connections_and_half_frames_at_once() {
 async fn large_requests_take_turns_and_small_ones_pass_them() {
     let service = Echo::default();
     let limits = Limits { large_requests: 1, ..Limits::default() };
-    let (large_requests, stopping) = (Semaphore::new(1), CancellationToken::new());
+    let (large_requests, large_answers) = (Semaphore::new(1), Semaphore::new(0));
+    let stopping = CancellationToken::new();
     let connect = |io| Connection {
         io,
         peer: Peer::own(),
         service: &service,
         limits: &limits,
         large_requests: &large_requests,
+        large_answers: &large_answers,
         stopping: &stopping,
     };
     let large = init(&"x".repeat(1 << 20));
@@ -274,4 +278,40 @@ async fn large_requests_take_turns_and_small_ones_pass_them() {
     };
     let (first, second, third) = (connect(first_end), connect(second_end), connect(third_end));
     tokio::join!(first.serve(), second.serve(), third.serve(), client);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_large_answer_is_refused_while_others_fill_the_room_and_small_ones_are_not() {
+    let service = Echo { list_bytes: 3 << 20, ..Echo::default() };
+    let limits = Limits::default();
+    let (large_requests, large_answers) = (Semaphore::new(1), Semaphore::new(5));
+    let stopping = CancellationToken::new();
+    let connect = |io| Connection {
+        io,
+        peer: Peer::own(),
+        service: &service,
+        limits: &limits,
+        large_requests: &large_requests,
+        large_answers: &large_answers,
+        stopping: &stopping,
+    };
+    let (mut slow, slow_end) = duplex(64 << 10);
+    let (mut other, other_end) = duplex(8 << 20);
+    let client = async {
+        slow.write_all(&list()).await.unwrap();
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        other.write_all(&[list(), init("/small")].concat()).await.unwrap();
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        slow.shutdown().await.unwrap();
+        assert_eq!(responses(slow).await.len(), 1);
+        // There is room again.
+        other.write_all(&list()).await.unwrap();
+        other.shutdown().await.unwrap();
+        responses(other).await
+    };
+    let got = tokio::join!(connect(slow_end).serve(), connect(other_end).serve(), client).2;
+    assert_eq!(refusal(&got[0]), BUSY);
+    assert_eq!(got[1], WsCkptResponse::InitOk { ws_id: "/small".to_owned() });
+    assert!(matches!(&got[2], WsCkptResponse::CheckpointSkipped { reason } if reason.len() == 3 << 20));
+    assert_eq!(large_answers.available_permits(), 5);
 }
