@@ -137,8 +137,9 @@ fn a_store_through_a_mapping_after_a_checkpoint_is_in_the_next_one() {
     let after = fs::metadata(fixture.at("mapped")).unwrap();
     let (second, _) = fixture.publish();
     assert_eq!(fixture.bytes(&second, "mapped")[..2], [1, 2]);
-    // That is what makes it hard: nobody who looks at times can see it.
-    assert_eq!(before.modified().unwrap(), after.modified().unwrap());
+    // That is what makes it hard: nobody who looks at times can see it. On an overlay the file was synced meanwhile.
+    let seen = before.modified().unwrap() != after.modified().unwrap();
+    assert_eq!(seen, crate::sys::is_overlay(fs::File::open(fixture.ws()).unwrap()).unwrap());
     drop(mapping);
     fixture.publish();
     assert_eq!(fixture.publish().1, 0, "once nobody can write to it any more it is not read again");

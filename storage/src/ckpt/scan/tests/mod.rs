@@ -42,7 +42,7 @@ struct Fixture {
 
 impl Fixture {
     fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = restful_dir();
         std::fs::create_dir(dir.path().join("ws")).unwrap();
         let cache = StatCache::open(&Disk::default(), &dir.path().join("cache"), None).unwrap();
         Self {
@@ -147,6 +147,16 @@ impl Fixture {
     fn warnings(captured: &Captured) -> Vec<(String, WarningKind)> {
         captured.manifest.warnings.iter().map(|w| (w.path.to_string(), w.kind)).collect()
     }
+}
+
+/// A directory in which files can be proven to be at rest: not on an overlay in memory.
+fn restful_dir() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let probe = tempfile::tempfile_in(&dir).unwrap();
+    if crate::sys::is_overlay(&probe).unwrap() && !crate::sys::is_on_disk(&probe) {
+        return tempfile::tempdir_in("/dev/shm").unwrap();
+    }
+    dir
 }
 
 fn is_root() -> bool {
