@@ -156,6 +156,11 @@ impl FakeBackend {
         self.state().links.insert(PathBuf::from(path), PathBuf::from(target));
     }
 
+    /// Gives a directory to another user.
+    pub(crate) fn give(&self, path: &str, owner: u32) {
+        self.state().directories.get_mut(Path::new(path)).unwrap().0 = owner;
+    }
+
     /// Gives a directory other content; 0 empties it.
     pub(crate) fn write(&self, path: &str, content: u64) {
         self.state().directories.get_mut(Path::new(path)).unwrap().1 = content;
@@ -235,12 +240,13 @@ impl State {
     }
 
     fn register(&mut self, path: &Path, owner: u32) -> WorkspaceState {
-        let there =
-            self.workspaces.values().find(|one| one.workspace.path == path && one.workspace.owner == owner);
-        if let Some(there) = there {
-            return there.clone();
-        }
-        let id = WorkspaceId::from_digest([0, 0, self.workspaces.len() as u8], 1);
+        let fresh = WorkspaceId::from_digest([0, 0, self.workspaces.len() as u8], 1);
+        let id = match self.workspaces.values().find(|one| one.workspace.path == path) {
+            Some(there) if there.workspace.owner == owner => return there.clone(),
+            // As the engine does: the other owner's registration ends, and its id is free again.
+            Some(there) => there.workspace.id.clone(),
+            None => fresh,
+        };
         let workspace = Workspace { id: id.clone(), path: path.to_owned(), owner };
         let state = WorkspaceState { workspace, snapshots: Vec::new() };
         self.workspaces.insert(id, state.clone());
@@ -317,7 +323,13 @@ impl Backend for FakeBackend {
         Ok(RolledBack { changed: 2, warnings: Vec::new() })
     }
 
-    fn delete(&self, workspace: &WorkspaceId, snapshots: &[SnapshotId], how: Removal) -> Result<()> {
+    fn delete(
+        &self,
+        _: &Peer,
+        workspace: &WorkspaceId,
+        snapshots: &[SnapshotId],
+        how: Removal,
+    ) -> Result<()> {
         let names: Vec<&str> = snapshots.iter().map(SnapshotId::as_str).collect();
         let mut state = self.enter("delete", format!("{} {how:?}", names.join(" ")))?;
         let all = &mut state.workspace(workspace)?.snapshots;
@@ -348,7 +360,7 @@ impl Backend for FakeBackend {
         Ok(())
     }
 
-    fn warnings(&self, _: &WorkspaceId, snapshot: &SnapshotId) -> Result<Vec<Warning>> {
+    fn warnings(&self, _: &Peer, _: &WorkspaceId, snapshot: &SnapshotId) -> Result<Vec<Warning>> {
         drop(self.enter("warnings", snapshot)?);
         Ok(vec![Warning { path: RelPath::new(b"locked").unwrap(), kind: WarningKind::Unreadable }])
     }

@@ -87,6 +87,11 @@ impl View {
             version: 0,
         }
     }
+
+    /// Whether the workspace exists as far as this peer is concerned.
+    pub(crate) fn exists_for(&self, peer: &Peer) -> bool {
+        peer.is_privileged() || peer.uid == self.workspace.owner
+    }
 }
 
 impl WorkspaceActor {
@@ -112,7 +117,9 @@ impl WorkspaceActor {
                 self.view.version += 1;
             }
             After::State(state) => {
-                let last_rollback = self.view.last_rollback.take();
+                // What was done to another user's directory is none of the new owner's business.
+                let is_same = *self.view.workspace == state.workspace;
+                let last_rollback = self.view.last_rollback.take().filter(|_| is_same);
                 self.view = View { last_rollback, version: self.view.version + 1, ..View::first(state) };
             }
             After::Gone => {
@@ -138,6 +145,8 @@ impl<O: Operation> Handler<Write<O>> for WorkspaceActor {
 
     fn handle(&mut self, write: Write<O>, _: &mut Context<Self>) -> Self::Result {
         let Write { peer, ticket, place } = write;
+        // It was when this was sent.
+        let exists = self.view.exists_for(&peer);
         let target = Target {
             backend: Arc::clone(&self.backend),
             clock: Arc::clone(&self.clock),
@@ -147,7 +156,11 @@ impl<O: Operation> Handler<Write<O>> for WorkspaceActor {
         };
         let work = async move {
             let ended = match ticket.begin() {
-                Some(operation) => spawn_blocking(move || perform(operation, &target)).await,
+                Some(operation) if exists => spawn_blocking(move || perform(operation, &target)).await,
+                Some(_) => {
+                    let id = target.workspace.id.to_string();
+                    Ok((Err(RoutingError::WorkspaceNotFound(id).into()), After::Same))
+                }
                 None => Ok((Err(RoutingError::WriteConflict.into()), After::Same)),
             };
             drop(place);

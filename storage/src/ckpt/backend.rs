@@ -10,7 +10,8 @@ use crate::peer::Peer;
 
 /// A snapshot engine. Every call may block for as long as the disk does; callers that must not block run it on
 /// a thread of its own. Every path step runs with the rights of the given peer, and every operation that
-/// changes something is, after a crash at any instruction, either whole or absent.
+/// changes something is, after a crash at any instruction, either whole or absent. A workspace that is another user's does not
+/// exist for the peer: `WorkspaceNotFound`.
 ///
 /// Calls that change one workspace must not be made at the same time by one caller (each workspace has one
 /// actor); against other processes, and against workspaces around or inside this one, the backend locks.
@@ -39,7 +40,13 @@ pub trait Backend: Send + Sync + 'static {
     fn undo(&self, peer: &Peer, workspace: &WorkspaceId) -> Result<RolledBack>;
 
     /// Removes snapshots from the catalog. All or none; unknown names are an error.
-    fn delete(&self, workspace: &WorkspaceId, snapshots: &[SnapshotId], how: Removal) -> Result<()>;
+    fn delete(
+        &self,
+        peer: &Peer,
+        workspace: &WorkspaceId,
+        snapshots: &[SnapshotId],
+        how: Removal,
+    ) -> Result<()>;
 
     /// How two trees differ, sorted by path.
     fn diff(&self, peer: &Peer, workspace: &WorkspaceId, from: &TreeRef, to: &TreeRef)
@@ -49,7 +56,7 @@ pub trait Backend: Send + Sync + 'static {
     fn recover(&self, peer: &Peer, workspace: &WorkspaceId) -> Result<()>;
 
     /// What a snapshot does not hold faithfully.
-    fn warnings(&self, workspace: &WorkspaceId, snapshot: &SnapshotId) -> Result<Vec<Warning>>;
+    fn warnings(&self, peer: &Peer, workspace: &WorkspaceId, snapshot: &SnapshotId) -> Result<Vec<Warning>>;
 
     /// Reclaims space nothing needs any more, at most about `budget` bytes of packs per call; true if more is
     /// left to do.

@@ -18,7 +18,7 @@ impl Operation for Clean {
         if surplus.is_empty() {
             return Ok(Outcome::same(surplus));
         }
-        on.backend.delete(&on.workspace.id, &surplus, Removal::Unlink)?;
+        on.backend.delete(&on.peer, &on.workspace.id, &surplus, Removal::Unlink)?;
         let after = on.without(&surplus);
         Ok(Outcome { done: surplus, after })
     }

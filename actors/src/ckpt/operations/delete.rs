@@ -25,7 +25,7 @@ impl Operation for Delete {
         }
         let id = snapshot.id.clone();
         let how = if self.force { Removal::Trash } else { Removal::Unlink };
-        on.backend.delete(&on.workspace.id, std::slice::from_ref(&id), how)?;
+        on.backend.delete(&on.peer, &on.workspace.id, std::slice::from_ref(&id), how)?;
         let after = on.without(std::slice::from_ref(&id));
         Ok(Outcome { done: id, after })
     }

@@ -9,6 +9,7 @@ use cofferdam_protocol::ckpt::WorkspaceId;
 use cofferdam_storage::peer::Peer;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
+use super::super::operations::Refresh;
 use super::registry::{Lookup, Registered};
 use super::{Failure, RoutingError, SnapshotActor, Step, blocking, done, refuse};
 
@@ -101,12 +102,22 @@ impl SnapshotActor {
         }
         let backend = Arc::clone(&self.parts.backend);
         let init = blocking(move || backend.init(&peer, &path));
-        Box::pin(init.into_actor(self).map_ok(move |state, actor, _| {
-            let fresh = actor.registry.get(&state.workspace.id).is_none();
-            let id = actor.registry.register(state, &actor.make_writer);
-            // Whoever waits for this lock finds the workspace.
-            drop(lock);
-            Found { id, fresh }
+        Box::pin(init.into_actor(self).and_then(move |state, actor, _| {
+            // Whoever waits for this lock finds the workspace, and finds it as it is now.
+            let found = move |id, fresh| {
+                drop(lock);
+                Found { id, fresh }
+            };
+            let id = state.workspace.id.clone();
+            match actor.registry.get(&id) {
+                None => done(found(actor.registry.register(state, &actor.make_writer), true)),
+                Some(known) if *known.view.workspace == state.workspace => done(found(id, false)),
+                // The directory was another user's, and so was all that its actor knows.
+                Some(_) => {
+                    let refreshed = actor.write(id.clone(), id.to_string(), Peer::own(), Refresh);
+                    Box::pin(refreshed.map_ok(move |(), _, _| found(id, false)))
+                }
+            }
         }))
     }
 }

@@ -52,7 +52,7 @@ impl Handler<SnapshotWarnings> for SnapshotActor {
                 let found = snapshots.and_then(|all| Ok(reference::find(&all, &snapshot)?.id.clone()));
                 match found {
                     Ok(snapshot) => {
-                        actor.read_snapshot(id, move |backend, id| backend.warnings(id, &snapshot))
+                        actor.read_snapshot(id, move |backend, id| backend.warnings(&peer, id, &snapshot))
                     }
                     Err(error) => refuse(error),
                 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cofferdam_protocol::ckpt::WorkspaceId;
-use cofferdam_storage::ckpt::{Workspace, WorkspaceState};
+use cofferdam_storage::ckpt::WorkspaceState;
 use cofferdam_storage::peer::Peer;
 use tokio::sync::{Semaphore, watch};
 
@@ -15,8 +15,7 @@ use super::super::workspace_actor::{MAX_WRITES, View, Writer};
 #[derive(Default)]
 pub(super) struct Registry {
     by_id: BTreeMap<WorkspaceId, Registered>,
-    /// A path has several where directories of different owners stood there in turn; the last one counts.
-    by_path: HashMap<PathBuf, Vec<WorkspaceId>>,
+    by_path: HashMap<PathBuf, WorkspaceId>,
 }
 
 /// One workspace.
@@ -42,11 +41,6 @@ pub(super) enum Lookup {
     Nothing,
 }
 
-/// Whether a workspace exists as far as this peer is concerned.
-pub(super) fn visible(peer: &Peer, workspace: &Workspace) -> bool {
-    peer.is_privileged() || peer.uid == workspace.owner
-}
-
 impl Registry {
     /// What `argument` says: an exact id, else a path that is a registered one component by component.
     pub(super) fn lookup(&self, peer: &Peer, argument: &str) -> Lookup {
@@ -67,11 +61,11 @@ impl Registry {
 
     /// The workspace registered at a path.
     pub(super) fn at(&self, peer: &Peer, path: &Path) -> Option<WorkspaceId> {
-        self.by_path.get(path)?.iter().rev().find(|id| self.sees(peer, id)).cloned()
+        self.by_path.get(path).filter(|id| self.sees(peer, id)).cloned()
     }
 
     fn sees(&self, peer: &Peer, id: &WorkspaceId) -> bool {
-        self.by_id.get(id).is_some_and(|registered| visible(peer, &registered.view.workspace))
+        self.by_id.get(id).is_some_and(|registered| registered.view.exists_for(peer))
     }
 
     /// One workspace.
@@ -81,7 +75,7 @@ impl Registry {
 
     /// The workspaces that a peer may see, by id.
     pub(super) fn visible_to(&self, peer: &Peer) -> impl Iterator<Item = &Registered> {
-        self.by_id.values().filter(|registered| visible(peer, &registered.view.workspace))
+        self.by_id.values().filter(|registered| registered.view.exists_for(peer))
     }
 
     /// Every workspace's id.
@@ -97,7 +91,10 @@ impl Registry {
     ) -> WorkspaceId {
         let id = state.workspace.id.clone();
         if !self.by_id.contains_key(&id) {
-            self.by_path.entry(state.workspace.path.clone()).or_default().push(id.clone());
+            // Whatever was registered there before is not any more.
+            if let Some(before) = self.by_path.insert(state.workspace.path.clone(), id.clone()) {
+                self.by_id.remove(&before);
+            }
             let view = View::first(state);
             let registered = Registered {
                 writer: writer(view.clone()),
@@ -122,13 +119,7 @@ impl Registry {
     /// Forgets a workspace.
     pub(super) fn remove(&mut self, id: &WorkspaceId) {
         if let Some(registered) = self.by_id.remove(id) {
-            let path = &registered.view.workspace.path;
-            if let Some(ids) = self.by_path.get_mut(path) {
-                ids.retain(|other| other != id);
-                if ids.is_empty() {
-                    self.by_path.remove(path);
-                }
-            }
+            self.by_path.remove(&registered.view.workspace.path);
         }
     }
 }

@@ -154,8 +154,14 @@ impl Backend for Store {
         self.undo_rollback(peer, workspace)
     }
 
-    fn delete(&self, workspace: &WorkspaceId, snapshots: &[SnapshotId], how: Removal) -> Result<()> {
-        self.remove_snapshots(workspace, snapshots, how)
+    fn delete(
+        &self,
+        peer: &Peer,
+        workspace: &WorkspaceId,
+        snapshots: &[SnapshotId],
+        how: Removal,
+    ) -> Result<()> {
+        self.remove_snapshots(peer, workspace, snapshots, how)
     }
 
     fn diff(
@@ -172,8 +178,9 @@ impl Backend for Store {
         self.forget_workspace(peer, workspace)
     }
 
-    fn warnings(&self, workspace: &WorkspaceId, snapshot: &SnapshotId) -> Result<Vec<Warning>> {
-        let workspace = self.registered(workspace)?;
+    fn warnings(&self, peer: &Peer, workspace: &WorkspaceId, snapshot: &SnapshotId) -> Result<Vec<Warning>> {
+        let _reading = self.readers.begin();
+        let workspace = self.visible(peer, workspace)?;
         let row = self.snapshot_row(workspace.key, snapshot)?;
         Ok(self.manifest_of(&row)?.warnings)
     }

@@ -77,14 +77,49 @@ async fn another_users_workspace_does_not_exist() {
     assert_eq!(daemon.ask(own).await.unwrap().entries().len(), 1);
 }
 
-#[actix::test]
-async fn where_directories_of_two_owners_stood_each_finds_its_own_workspace() {
+/// The directory at `/p` becomes Bob's after Alice has worked in it.
+async fn given_to_bob() -> (Arc<FakeBackend>, Daemon) {
     let backend = FakeBackend::with(&[]);
-    let before = backend.registered("/shared", ALICE, &["hers"]);
-    let after = backend.registered("/shared", BOB, &["his"]);
+    backend.registered("/p", ALICE, &["hers"]);
     let daemon = Daemon::start(&backend).await;
-    for (uid, id) in [(ALICE, &before), (BOB, &after), (0, &after)] {
-        let status = daemon.ask(status(uid, Some("/shared"))).await.unwrap();
-        assert_eq!(status.workspaces[0].ws_id, id.as_str(), "{uid}");
+    daemon.ask(rollback("/p", "hers")).await.unwrap();
+    backend.give("/p", BOB);
+    (backend, daemon)
+}
+
+#[actix::test]
+async fn who_is_given_a_directory_learns_nothing_of_its_former_owner_and_the_other_way_round() {
+    let (_, daemon) = given_to_bob().await;
+    // Also not that the name was taken.
+    assert_eq!(daemon.ask(checkpoint(BOB, "/p", "hers")).await.unwrap(), created("hers"));
+    assert_eq!(daemon.ask(checkpoint(BOB, "/p", "his")).await.unwrap(), created("his"));
+    let listed = daemon.ask(list(BOB, Some("/p"))).await.unwrap().entries();
+    assert_eq!(listed.iter().map(|entry| entry.id.as_str()).collect::<Vec<_>>(), ["hers", "his"]);
+    let last = GetLastRollback { peer: user(BOB), workspace: "/p".to_owned() };
+    let text = "no rollback of this workspace since the daemon started";
+    assert_refused(daemon.ask(last).await, Code::SnapshotNotFound, text);
+    let text = "workspace not found: /p";
+    assert_refused(daemon.ask(list(ALICE, Some("/p"))).await, Code::WorkspaceNotFound, text);
+    assert_eq!(daemon.ask(list(ALICE, None)).await.unwrap(), SnapshotList::default());
+}
+
+#[actix::test]
+async fn what_the_former_owner_asked_for_is_not_done_to_the_new_owners_workspace() {
+    let (backend, daemon) = given_to_bob().await;
+    let mut held = backend.hold("rollback");
+    let running = daemon.send(rollback("/p", "hers"));
+    held.entered().await;
+    let first = daemon.send(checkpoint(BOB, "/p", "hers"));
+    daemon.arrived().await;
+    while backend.count("init") == 0 {
+        tokio::task::yield_now().await;
     }
+    daemon.arrived().await;
+    let deleting = daemon.send(delete(Some("/p"), "hers"));
+    daemon.arrived().await;
+    held.release();
+    running.await.unwrap().unwrap();
+    assert_eq!(first.await.unwrap().unwrap(), created("hers"));
+    assert_refused(deleting.await.unwrap(), Code::WorkspaceNotFound, "workspace not found: /p");
+    assert_eq!(backend.count("delete"), 0);
 }

@@ -15,7 +15,7 @@ fn a_sound_store_is_sound_from_inside_and_from_outside() {
     place.write(&[("a", "changed")]);
     checkpoint(&store, &ws, "two");
     store.rollback(&Peer::own(), &ws, &id("one")).unwrap();
-    store.delete(&ws, &[id("two")], Removal::Trash).unwrap();
+    store.delete(&Peer::own(), &ws, &[id("two")], Removal::Trash).unwrap();
     for read_data in [false, true] {
         let inside = store.check(read_data).unwrap();
         let outside = check_state_dir(&place.path("state"), read_data).unwrap();
@@ -46,7 +46,7 @@ fn a_check_from_outside_keeps_packs_from_being_removed() {
     checkpoint(&store, &ws, "one");
     place.write(&[("a", &noise(1, 100_000))]);
     checkpoint(&store, &ws, "two");
-    store.delete(&ws, &[id("one"), id("two")], Removal::Unlink).unwrap();
+    store.delete(&Peer::own(), &ws, &[id("one"), id("two")], Removal::Unlink).unwrap();
     store.recover(&Peer::own(), &ws).unwrap();
     let pinned = super::super::places::pin_packs(&place.path("state")).unwrap();
     let before = place.packs();
@@ -106,7 +106,7 @@ fn a_damaged_snapshot_is_marked_and_one_beside_it_is_not() {
     assert!(report.damage.iter().any(|line| line.starts_with("snapshot 'two' of ")), "{report:?}");
     let missing: Vec<bool> = shown(&store).iter().map(|(_, snapshot)| snapshot.missing).collect();
     assert_eq!(missing, [false, true]);
-    assert!(matches!(store.warnings(&ws, &id("two")), Err(Error::SnapshotMissing(_))));
+    assert!(matches!(store.warnings(&Peer::own(), &ws, &id("two")), Err(Error::SnapshotMissing(_))));
 
     // The same content comes again: it is stored again, and that mends the snapshot.
     checkpoint(&store, &ws, "three");

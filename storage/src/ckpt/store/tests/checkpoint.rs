@@ -80,7 +80,7 @@ fn a_name_is_taken_until_its_snapshot_is_removed() {
             Err(Error::SnapshotExists(name)) => assert_eq!(name, id("one")),
             other => panic!("{other:?}"),
         }
-        store.delete(&ws, &[id("one")], how).unwrap();
+        store.delete(&Peer::own(), &ws, &[id("one")], how).unwrap();
         assert_eq!(checkpoint(&store, &ws, "one"), "created");
     }
 }
@@ -201,7 +201,7 @@ fn what_cannot_be_read_is_named_in_the_warnings() {
     let ws = init(&store, place.ws()).unwrap();
     std::fs::set_permissions(place.ws().join("a"), std::fs::Permissions::from_mode(0o000)).unwrap();
     checkpoint(&store, &ws, "one");
-    let warnings = store.warnings(&ws, &id("one")).unwrap();
+    let warnings = store.warnings(&Peer::own(), &ws, &id("one")).unwrap();
     assert_eq!(warnings.len(), 1);
     assert_eq!((warnings[0].path.to_string().as_str(), warnings[0].kind), ("a", WarningKind::Unreadable));
     assert_eq!(shown(&store)[0].1.warnings, 1);

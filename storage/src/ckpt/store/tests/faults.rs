@@ -200,7 +200,7 @@ fn death_at_any_moment_loses_nothing_that_was_acknowledged_and_leaves_nothing_be
     expect(&["one", "three", "two"]);
     checkpoint(&store, &ws, "three");
     expect(&["three"]);
-    store.delete(&ws, &[id("one"), id("two")], Removal::Unlink).unwrap();
+    store.delete(&Peer::own(), &ws, &[id("one"), id("two")], Removal::Unlink).unwrap();
     expect(&["three"]);
     collect_all(&store);
     drop(store);

@@ -121,7 +121,7 @@ fn a_disk_that_fills_up_in_the_middle_of_a_transaction_leaves_the_catalog_as_it_
     assert!(matches!(published, Publication::Refused(Error::NoSpace { .. })), "{published:?}");
     assert_eq!(store.size().unwrap().objects, before.objects);
     small.place.write(&[("a", "changed")]);
-    store.delete(&ws, &[super::fixture::id("one")], Removal::Unlink).unwrap();
+    store.delete(&Peer::own(), &ws, &[super::fixture::id("one")], Removal::Unlink).unwrap();
     assert_eq!(checkpoint(&store, &ws, "two"), "created");
     assert_sound(&store, 1);
 }

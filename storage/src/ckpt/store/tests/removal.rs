@@ -17,12 +17,12 @@ fn removal_is_all_or_none() {
     let store = place.open();
     let ws = init(&store, place.ws()).unwrap();
     checkpoint(&store, &ws, "one");
-    match store.delete(&ws, &[id("one"), id("none")], Removal::Unlink) {
+    match store.delete(&Peer::own(), &ws, &[id("one"), id("none")], Removal::Unlink) {
         Err(Error::SnapshotNotFound(name)) => assert_eq!(name, id("none")),
         other => panic!("{other:?}"),
     }
     assert_eq!(shown(&store).len(), 1);
-    store.delete(&ws, &[id("one")], Removal::Unlink).unwrap();
+    store.delete(&Peer::own(), &ws, &[id("one")], Removal::Unlink).unwrap();
     assert!(shown(&store).is_empty());
 }
 
@@ -37,7 +37,7 @@ fn what_nothing_needs_is_reclaimed_and_the_rest_stays() {
     place.write(&[("big", &noise(2, 400_000))]);
     checkpoint(&store, &ws, "three");
     let before = store.size().unwrap().pack_bytes;
-    store.delete(&ws, &[id("two")], Removal::Unlink).unwrap();
+    store.delete(&Peer::own(), &ws, &[id("two")], Removal::Unlink).unwrap();
     collect_all(&store);
     let after = store.size().unwrap().pack_bytes;
     assert!(after < before - 150_000, "{before} to {after}");
@@ -56,7 +56,7 @@ fn a_pack_that_is_mostly_garbage_is_rewritten() {
     checkpoint(&store, &ws, "one");
     place.remove("drop");
     checkpoint(&store, &ws, "two");
-    store.delete(&ws, &[id("one")], Removal::Unlink).unwrap();
+    store.delete(&Peer::own(), &ws, &[id("one")], Removal::Unlink).unwrap();
     let before = store.size().unwrap().pack_bytes;
     collect_all(&store);
     let after = store.size().unwrap().pack_bytes;
@@ -77,7 +77,7 @@ fn the_trash_is_kept_for_seven_days() {
     place.remove("big");
     checkpoint(&store, &ws, "two");
     let before = store.size().unwrap().pack_bytes;
-    store.delete(&ws, &[id("one")], Removal::Trash).unwrap();
+    store.delete(&Peer::own(), &ws, &[id("one")], Removal::Trash).unwrap();
     place.clock.advance(7 * DAY - HOUR);
     collect_all(&store);
     assert_eq!(store.size().unwrap().pack_bytes, before);
@@ -119,7 +119,7 @@ fn collection_stops_at_its_budget_and_goes_on_the_next_time() {
         checkpoint(&store, &ws, &format!("with{n}"));
         place.remove("drop");
         checkpoint(&store, &ws, &format!("without{n}"));
-        store.delete(&ws, &[id(&format!("with{n}"))], Removal::Unlink).unwrap();
+        store.delete(&Peer::own(), &ws, &[id(&format!("with{n}"))], Removal::Unlink).unwrap();
     }
     let mut calls = 1;
     while store.collect(1).unwrap() {
@@ -154,7 +154,7 @@ fn what_somebody_reads_stays_until_they_are_done() {
     place.remove("big");
     checkpoint(&store, &ws, "two");
     let reading = store.readers.begin();
-    store.delete(&ws, &[id("one")], Removal::Unlink).unwrap();
+    store.delete(&Peer::own(), &ws, &[id("one")], Removal::Unlink).unwrap();
     let files = place.pack_files();
     collect_all(&store);
     assert!(files.iter().all(|file| file.exists()));
@@ -182,7 +182,7 @@ fn checkpoints_and_collection_at_once_lose_nothing() {
                         std::fs::write(dir.join("g"), noise(n, 3000)).unwrap();
                         checkpoint(store, &ws, &format!("s{n}"));
                         if n > 1 {
-                            store.delete(&ws, &[id(&format!("s{}", n - 2))], Removal::Unlink).unwrap();
+                            store.delete(&Peer::own(), &ws, &[id(&format!("s{}", n - 2))], Removal::Unlink).unwrap();
                         }
                     }
                 })
