@@ -23,9 +23,9 @@ impl Operation for Adopt {
             return Err(Error::InvalidPath(text).into());
         }
         let state = on.backend.init(&on.peer, path)?;
-        // A directory that now belongs to somebody else is another workspace, not this one's new state.
-        let after =
-            if state.workspace.id == on.workspace.id { After::State(state.clone()) } else { After::Same };
+        let same_id = state.workspace.id == on.workspace.id;
+        // Another id at that path: this registration has ended.
+        let after = if same_id { After::State(state.clone()) } else { After::Gone };
         Ok(Outcome { done: state, after })
     }
 }

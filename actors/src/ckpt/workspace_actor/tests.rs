@@ -240,13 +240,29 @@ async fn an_adopted_directory_keeps_its_snapshots() {
     assert_eq!(adopted.result.unwrap().workspace.path, std::path::Path::new("/p"));
 }
 
+async fn adopt_as_root(ws: &Workspace) -> Written<WorkspaceState> {
+    let place = Arc::clone(&ws.places).try_acquire_owned().unwrap();
+    ws.writer.recipient().send(Write { peer: user(0), ticket: Ticket::new(Adopt), place }).await.unwrap()
+}
+
 #[actix::test]
-async fn a_directory_that_now_belongs_to_somebody_else_is_not_adopted_as_this_workspace() {
+async fn a_directory_that_now_belongs_to_somebody_else_begins_afresh() {
     let ws = workspace(&["a"]);
     ws.backend.registered("/p", 0, &["theirs"]);
-    let place = Arc::clone(&ws.places).try_acquire_owned().unwrap();
-    let write = Write { peer: user(0), ticket: Ticket::new(Adopt), place };
-    let adopted = ws.writer.recipient().send(write).await.unwrap();
-    assert_eq!(names(&adopted), ["a"]);
+    let adopted = adopt_as_root(&ws).await;
+    assert_eq!(names(&adopted), ["theirs"]);
     assert_eq!(adopted.result.unwrap().workspace.owner, 0);
+}
+
+#[actix::test]
+async fn a_workspace_whose_directory_is_registered_by_another_id_is_no_more() {
+    let ws = workspace(&["a"]);
+    let before = ws.backend.workspaces().unwrap().remove(0).workspace.id;
+    ws.backend.recover(&user(ALICE), &before).unwrap();
+    ws.backend.registered("/q", ALICE, &[]);
+    let after = ws.backend.registered("/p", 0, &["theirs"]);
+    assert_ne!(after, before);
+    let adopted = adopt_as_root(&ws).await;
+    assert!(adopted.view.is_none());
+    assert_eq!(adopted.result.unwrap().workspace.id, after);
 }
