@@ -1,10 +1,12 @@
 //! Files that are replaced whole and survive power loss: temporary name, write, fsync, rename, fsync the directory.
+//! And the directories they are in.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::AsFd;
+use std::path::Path;
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{CWD, Mode, OFlags};
 
 use crate::disk::Disk;
 use crate::path::Name;
@@ -55,6 +57,29 @@ pub fn read(dir: impl AsFd, name: &Name, limit: u64) -> io::Result<Option<Vec<u8
     Ok(Some(bytes))
 }
 
+/// Makes a directory and those above it, as far as they are missing, with that mode. When this returns, their names
+/// survive power loss.
+pub fn make_dirs(disk: &Disk, path: &Path, mode: Mode) -> io::Result<()> {
+    let path = std::path::absolute(path)?;
+    let missing: Vec<&Path> = path.ancestors().take_while(|dir| !dir.is_dir()).collect();
+    for dir in missing.into_iter().rev() {
+        match disk.mkdir(CWD, dir, mode) {
+            // Another process was quicker.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && dir.is_dir() => {}
+            made => made?,
+        }
+        let parent = dir.parent().unwrap_or(Path::new("/"));
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        match rustix::fs::open(parent, flags, Mode::empty()) {
+            Ok(parent) => disk.fsync(parent)?,
+            // One that may be written and not read cannot be synced.
+            Err(rustix::io::Errno::ACCESS) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    Ok(())
+}
+
 fn create(disk: &Disk, dir: impl AsFd, name: &[u8], mode: Mode) -> io::Result<File> {
     disk.create(dir, name, OFlags::WRONLY, mode).map(File::from)
 }
@@ -67,6 +92,7 @@ fn temporary_name(name: &Name) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -108,6 +134,21 @@ mod tests {
         fn step(&self, _: &str) -> io::Result<()> {
             Ok(())
         }
+    }
+
+    #[test]
+    fn directories_are_made_with_those_above_them_and_each_name_is_synced() {
+        let (dir, _) = dir();
+        let hook = FailFrom::new(u64::MAX);
+        let disk = Disk::with_faults(hook.clone());
+        let path = dir.path().join("a/b/c");
+        for _ in 0..2 {
+            make_dirs(&disk, &path, Mode::from_raw_mode(0o700)).unwrap();
+            assert_eq!(hook.fsyncs.load(Ordering::Relaxed), 3);
+        }
+        assert_eq!(dir.path().join("a").metadata().unwrap().permissions().mode() & 0o777, 0o700);
+        std::fs::write(path.join("file"), "").unwrap();
+        make_dirs(&disk, &path.join("file"), Mode::from_raw_mode(0o700)).unwrap_err();
     }
 
     #[test]

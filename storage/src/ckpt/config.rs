@@ -2,7 +2,8 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -156,7 +157,7 @@ impl Default for LoopConfig {
 impl Config {
     /// What the file at `path` says; the defaults if there is none.
     pub fn load(path: &Path) -> Result<Self> {
-        match std::fs::read(path) {
+        match read(path) {
             Ok(bytes) => Self::parse(path, &text(path, bytes)?),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
             Err(source) => Err(io_error("cannot read", path, source)),
@@ -208,7 +209,7 @@ pub fn default_path(uid: u32, var: impl Fn(&str) -> Option<OsString>) -> Option<
 pub fn update(disk: &Disk, path: &Path, settings: &[Setting]) -> Result<Config> {
     // Through a link, so that a file kept elsewhere is changed there.
     let path = &std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let (old, mode) = match std::fs::read(path) {
+    let (old, mode) = match read(path) {
         Ok(bytes) => (text(path, bytes)?, mode_of(path)?),
         Err(error) if error.kind() == io::ErrorKind::NotFound => (String::new(), Mode::from_raw_mode(0o644)),
         Err(source) => return Err(io_error("cannot read", path, source)),
@@ -280,22 +281,16 @@ fn write(disk: &Disk, path: &Path, bytes: &[u8], mode: Mode) -> io::Result<()> {
     let invalid = || io::Error::from(io::ErrorKind::InvalidInput);
     let dir = path.parent().ok_or_else(invalid)?;
     let name = path.file_name().and_then(|name| Name::new(name.as_bytes()).ok()).ok_or_else(invalid)?;
-    make_dirs(disk, dir)?;
+    durable::make_dirs(disk, dir, Mode::from_raw_mode(0o755))?;
     let dir = rustix::fs::open(dir, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     durable::write_atomic(disk, dir, &name, bytes, mode)
 }
 
-fn make_dirs(disk: &Disk, dir: &Path) -> io::Result<()> {
-    if dir.is_dir() {
-        return Ok(());
-    }
-    if let Some(parent) = dir.parent() {
-        make_dirs(disk, parent)?;
-    }
-    match disk.mkdir(rustix::fs::CWD, dir, Mode::from_raw_mode(0o755)) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        made => made,
-    }
+/// Reads a file, or as much of it as shows that it is too large.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 fn mode_of(path: &Path) -> Result<Mode> {

@@ -13,6 +13,7 @@ use rustix::io::Errno;
 use crate::ckpt::error::{Context, Error, Result};
 use crate::ckpt::model::FsUsage;
 use crate::disk::Disk;
+use crate::durable;
 
 /// `<state>/daemon.lock`: flocked by who owns the state directory; holds its process id.
 const DAEMON_LOCK: &str = "daemon.lock";
@@ -45,7 +46,7 @@ pub(super) fn packs_dir(state: &Path) -> PathBuf {
 impl Places {
     /// Makes what is missing of the state directory, and takes its lock.
     pub(super) fn open(disk: &Disk, state: &Path) -> Result<Self> {
-        make_dirs(disk, state)?;
+        make_dir(disk, state)?;
         let state = std::fs::canonicalize(state).context(|| state.display().to_string())?;
         let daemon_lock = take_daemon_lock(disk, &state)?;
         let store = store_dir(&state);
@@ -203,22 +204,9 @@ fn open_dir(path: &Path) -> Result<OwnedFd> {
     rustix::fs::open(path, flags, Mode::empty()).context(|| format!("opening {}", path.display()))
 }
 
-/// Makes a directory and those above it.
-fn make_dirs(disk: &Disk, path: &Path) -> Result<()> {
-    if path.is_dir() {
-        return Ok(());
-    }
-    if let Some(parent) = path.parent() {
-        make_dirs(disk, parent)?;
-    }
-    make_dir(disk, path)
-}
-
 fn make_dir(disk: &Disk, path: &Path) -> Result<()> {
-    match disk.mkdir(CWD, path, Mode::from_raw_mode(0o700)) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        made => made.context(|| format!("making {}", path.display())),
-    }
+    durable::make_dirs(disk, path, Mode::from_raw_mode(0o700))
+        .context(|| format!("making {}", path.display()))
 }
 
 /// A directory that another user could change is no place for a store.
