@@ -54,7 +54,9 @@ impl Store {
     /// short, and opens its directory.
     pub(super) fn hold(&self, peer: &Peer, workspace: &WorkspaceId) -> Result<Held<'_>> {
         let path = self.visible(peer, workspace)?.workspace.path;
+        let began = self.clock.monotonic();
         let lock = self.locks.acquire(&path)?;
+        let waited = self.clock.monotonic().saturating_sub(began);
         // Whoever held it before may have changed the registration.
         let row = self.visible(peer, workspace)?;
         self.finish_rollbacks(&row)?;
@@ -62,7 +64,7 @@ impl Store {
             let _rights = peer.enter().context(|| "taking the peer's rights".to_owned())?;
             Arc::new(open_root(&row)?)
         };
-        self.locks.flock(&*root)?;
+        self.locks.flock(&*root, waited)?;
         let ignore = self.staging_below(&row)?;
         Ok(Held { row, root, ignore, _lock: lock })
     }

@@ -59,8 +59,9 @@ impl Locks {
     }
 
     /// Takes the lock that other processes see, until the descriptor is closed; `Busy` if another process keeps it.
-    pub(super) fn flock(&self, root: impl AsFd) -> Result<()> {
-        let mut left = self.patience;
+    /// `waited`: what is spent already of the operation's patience.
+    pub(super) fn flock(&self, root: impl AsFd, waited: Duration) -> Result<()> {
+        let mut left = self.patience.saturating_sub(waited);
         loop {
             match rustix::fs::flock(&root, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => return Ok(()),
@@ -137,8 +138,8 @@ mod tests {
         let other = open();
         rustix::fs::flock(&other, FlockOperation::LockExclusive).unwrap();
         let locks = Locks::impatient();
-        assert!(matches!(locks.flock(open()), Err(Error::Busy)));
+        assert!(matches!(locks.flock(open(), Duration::ZERO), Err(Error::Busy)));
         drop(other);
-        locks.flock(open()).unwrap();
+        locks.flock(open(), Duration::ZERO).unwrap();
     }
 }

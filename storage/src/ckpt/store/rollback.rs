@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use cofferdam_protocol::ckpt::{SnapshotId, WorkspaceId};
 
@@ -44,9 +45,16 @@ impl Store {
         let op = self.ids.fresh();
         let began = self.clock.wall();
         let captured = self.capture_live(peer, held, |captured| {
+            if is_same_tree(&captured.manifest, target) {
+                return Ok(Some(Target::Capture));
+            }
             let row = NewRow::safety(held.row.key, &op, began, &captured.id);
             Ok(Some(Target::Snapshot(row)))
         })?;
+        if is_same_tree(&captured.manifest, target) {
+            // Asked for twice, say: undo still goes back to before the first time.
+            return Ok(RolledBack::default());
+        }
         let Some(safety) = self.catalog.safety_of(held.row.key, &op)? else {
             return Err(Error::Catalog(format!("the safety snapshot {op} is gone")));
         };
@@ -67,13 +75,24 @@ impl Store {
             op: &op,
             late: &mut late,
         });
-        if result.is_err() && !late.is_settled() && !self.has_journal(&held.row)? {
-            // It was never begun, so there is nothing to undo.
-            late.settle(Outcome::TakenBack)?;
+        if result.is_err()
+            && !late.is_settled()
+            && let Err(error) = self.drop_unless_begun(held, &mut late)
+        {
+            // The next start drops it.
+            tracing::warn!(%error, op, "the safety snapshot of a rollback that never began stays for now");
         }
         let done = result?;
         self.step("rollback.published")?;
         Ok(done)
+    }
+
+    /// Has nothing to undo after a rollback that failed before it had a journal.
+    fn drop_unless_begun(&self, held: &Held<'_>, late: &mut Late<'_>) -> Result<()> {
+        match self.has_journal(&held.row)? {
+            true => Ok(()),
+            false => late.settle(Outcome::TakenBack),
+        }
     }
 
     /// Whether a rollback of this very directory is not finished. One that a directory before it had is none of its
@@ -145,6 +164,12 @@ fn line(recovered: &Recovered) -> String {
     line
 }
 
+/// Whether there is nothing to give back. What could not be captured faithfully does not count: neither can it be
+/// restored.
+fn is_same_tree(live: &Manifest, target: &Manifest) -> bool {
+    (&live.root_meta, &live.root, &live.hard_links) == (&target.root_meta, &target.root, &target.hard_links)
+}
+
 fn timestamp(time: WallTime) -> Timestamp {
     const SECOND: i64 = 1_000_000_000;
     Timestamp { secs: time.0.div_euclid(SECOND), nanos: time.0.rem_euclid(SECOND) as u32 }
@@ -173,7 +198,7 @@ impl Workspaces for Recovery<'_> {
             Err(Error::WorkspaceGone(_) | Error::WorkspaceReplaced(_) | Error::Io { .. }) => return Ok(None),
             Err(error) => return Err(error),
         };
-        match self.store.locks.flock(&root) {
+        match self.store.locks.flock(&root, Duration::ZERO) {
             Ok(()) => Ok(Some(root)),
             Err(Error::Busy) => Ok(None),
             Err(error) => Err(error),

@@ -35,6 +35,19 @@ fn a_rollback_can_be_undone_and_done_again() {
 }
 
 #[test]
+fn a_rollback_that_has_nothing_to_do_leaves_the_one_before_it_to_be_undone() {
+    let place = Place::with_files();
+    let store = place.open();
+    let ws = init(&store, place.ws()).unwrap();
+    checkpoint(&store, &ws, "one");
+    place.write(&[("a", "changed")]);
+    assert_ne!(roll_back(&store, &ws, "one"), RolledBack::default());
+    assert_eq!(roll_back(&store, &ws, "one"), RolledBack::default());
+    store.undo(&Peer::own(), &ws).unwrap();
+    assert_eq!(place.read("a"), "changed");
+}
+
+#[test]
 fn what_can_be_undone_is_still_known_after_a_restart() {
     let place = Place::with_files();
     let store = place.open();
