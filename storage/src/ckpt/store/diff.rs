@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use cofferdam_protocol::ckpt::WorkspaceId;
 
 use super::Store;
+use crate::ckpt::catalog::SnapshotRow;
 use crate::ckpt::error::Result;
 use crate::ckpt::format::{
     Content, Delta, Entry, EntryKind, Manifest, Meta, ObjectId, ObjectSource, Visit, diff_trees,
@@ -23,24 +24,25 @@ impl Store {
     ) -> Result<Vec<Change>> {
         let _reading = self.readers.begin();
         let row = self.visible(peer, workspace)?;
-        // Unknown snapshots are an error before the live tree is read.
-        let mut manifests = Vec::new();
-        for tree in [from, to] {
-            manifests.push(match tree {
-                TreeRef::Live => None,
+        let stored = |tree: &TreeRef| -> Result<_> {
+            match tree {
+                TreeRef::Live => Ok(None),
                 TreeRef::Snapshot(name) => {
                     let row = self.snapshot_row(row.key, name)?;
-                    Some((self.manifest_of(&row)?, Some(row)))
+                    Ok(Some((self.manifest_of(&row)?, row)))
                 }
-            });
-        }
-        for manifest in manifests.iter_mut().filter(|manifest| manifest.is_none()) {
-            let held = self.hold(peer, workspace)?;
-            *manifest = Some((self.capture_for_cache(peer, &held)?.manifest, None));
-        }
-        let [Some((from, from_row)), Some((to, to_row))] = &manifests[..] else { return Ok(Vec::new()) };
-        let mut result = changes(&*self.reader, from, to);
-        for row in [from_row, to_row].into_iter().flatten() {
+            }
+        };
+        // Unknown snapshots are an error before the live tree is read.
+        let (from, to) = (stored(from)?, stored(to)?);
+        let manifest = |side: &Option<(Manifest, SnapshotRow)>| -> Result<_> {
+            match side {
+                Some((manifest, _)) => Ok(manifest.clone()),
+                None => Ok(self.capture_for_cache(peer, &self.hold(peer, workspace)?)?.manifest),
+            }
+        };
+        let mut result = changes(&*self.reader, &manifest(&from)?, &manifest(&to)?);
+        for (_, row) in [from, to].iter().flatten() {
             result = self.or_missing(row, result);
         }
         result
