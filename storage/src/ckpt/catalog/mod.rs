@@ -26,9 +26,10 @@ use super::error::{Error, Result};
 use crate::ckpt::format::ObjectId;
 use crate::ckpt::pack::PackId;
 use crate::disk::Disk;
+use crate::peer::as_daemon;
 
 pub(crate) use copy::CatalogCopy;
-pub(crate) use packs::{ObjectRow, PackRow, PackState, Publication, Target};
+pub(crate) use packs::{ObjectRow, PACKS_AT_ONCE, PackRow, PackState, Publication, Target};
 pub(crate) use snapshots::{KnownTree, NewRow, SafetyRow, SnapshotRow};
 pub(crate) use workspaces::{Registered, WorkspaceRow};
 
@@ -60,6 +61,11 @@ struct Open {
 }
 
 impl Open {
+    /// Whether something published after `generation` relies on a pack.
+    fn is_reused(&self, pack: &PackId, generation: u64) -> bool {
+        self.reused.get(pack).is_some_and(|since| *since > generation)
+    }
+
     fn forget_reuse(&mut self, packs: &HashSet<PackId>) {
         self.reused.retain(|id, _| !packs.contains(id));
     }
@@ -126,7 +132,8 @@ impl Catalog {
             Some(database) => Ok(database),
             none => {
                 let _no_copy = connection::flock(&self.lock)?;
-                let database = connection::establish(&self.dir.join(FILE));
+                // Also when a thread with a peer's rights is the first to miss it.
+                let database = as_daemon(|| connection::establish(&self.dir.join(FILE)));
                 Ok(none.insert(database.map_err(|failure| failure.explain(&self.dir))?))
             }
         }
@@ -162,21 +169,6 @@ impl Catalog {
         // After an error too: it may come after the commit took effect.
         open.reused.extend(relied_on.into_iter().map(|pack| (pack, generation)));
         result
-    }
-
-    /// Runs one transaction unless something published after `generation` relies on one of these packs.
-    fn write_unless_reused<T>(
-        &self,
-        generation: u64,
-        packs: &[PackId],
-        work: impl FnOnce(&mut SqliteConnection) -> Attempt<T>,
-    ) -> Result<Option<T>> {
-        let mut open = self.open_connection();
-        let reused = |pack| open.reused.get(pack).is_some_and(|since| *since > generation);
-        if packs.iter().any(reused) {
-            return Ok(None);
-        }
-        Ok(Some(self.commit(&mut open, work)?))
     }
 
     fn commit<T>(
@@ -225,8 +217,15 @@ impl Catalog {
     }
 
     fn open_connection(&self) -> MutexGuard<'_, Open> {
-        // A panic rolled its transaction back; the connection is as good as before.
-        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+        self.connection.lock().unwrap_or_else(|poisoned| {
+            self.connection.clear_poison();
+            let mut open = poisoned.into_inner();
+            // Whatever panicked may have left its transaction open; closing the connection ends it. If a copy is being
+            // made that cannot be waited for, it is of a state as it is after a crash.
+            let _no_copy = connection::flock(&self.lock).ok();
+            open.database = None;
+            open
+        })
     }
 
     fn pool(&self) -> MutexGuard<'_, Vec<PackId>> {

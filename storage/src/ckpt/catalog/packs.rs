@@ -23,6 +23,9 @@ const POOL: usize = 4;
 /// Rows per statement; SQLite takes 32 766 values.
 const BATCH: usize = 400;
 
+/// Packs that one transaction condemns or forgets, so that nothing else waits long; they are values of a statement.
+pub(crate) const PACKS_AT_ONCE: usize = 1000;
+
 /// Objects whose rows take more than a trifle of the log.
 const MANY: usize = 1000;
 
@@ -242,14 +245,19 @@ impl Catalog {
         }
     }
 
-    /// Puts packs in another state than live: what is in them is not relied on by anything new.
+    /// Has nothing new rely on what is in these packs, if they are live. Every stat cache may refer to it, so none is
+    /// used any more.
     pub(crate) fn suspect(&self, packs: &[PackRow]) -> Result<()> {
-        self.write(|database| {
+        self.write_roots(|database| {
             for pack in packs {
                 diesel::update(packs::table.find(pack.key))
+                    .filter(packs::state.eq(LIVE))
                     .set(packs::state.eq(SUSPECT))
                     .execute(database)?;
             }
+            diesel::update(workspaces::table)
+                .set(workspaces::last_capture.eq(None::<Vec<u8>>))
+                .execute(database)?;
             Ok(())
         })
     }
@@ -267,23 +275,36 @@ impl Catalog {
         condemned: &[PackRow],
         moved: Option<&NewPack>,
     ) -> Result<bool> {
-        let ids: Vec<PackId> = condemned.iter().map(|pack| pack.id).collect();
-        let done = self.write_unless_reused(generation, &ids, |database| {
-            for pack in condemned {
-                diesel::update(packs::table.find(pack.key))
-                    .set(packs::state.eq(CONDEMNED))
-                    .execute(database)?;
-            }
+        let mut open = self.open_connection();
+        if condemned.iter().any(|pack| open.is_reused(&pack.id, generation)) {
+            return Ok(false);
+        }
+        self.commit(&mut open, |database| {
+            set_condemned(database, condemned)?;
             // Now that they are, its objects are not taken for being elsewhere.
             if let Some(pack) = moved {
                 insert_pack(database, pack)?;
             }
             Ok(())
         })?;
-        Ok(done.is_some())
+        Ok(true)
     }
 
-    /// Forgets condemned packs whose files are gone, with the objects that were nowhere else.
+    /// Condemns those of these packs on which nothing relies that was published after `generation`. False if there
+    /// are none.
+    pub(crate) fn condemn_unused(&self, generation: u64, packs: &[PackRow]) -> Result<bool> {
+        let mut open = self.open_connection();
+        let unused: Vec<PackRow> =
+            packs.iter().filter(|pack| !open.is_reused(&pack.id, generation)).copied().collect();
+        if unused.is_empty() {
+            return Ok(false);
+        }
+        self.commit(&mut open, |database| set_condemned(database, &unused))?;
+        Ok(true)
+    }
+
+    /// Forgets condemned packs whose files are gone, with the objects that were nowhere else. At most
+    /// [`PACKS_AT_ONCE`] of them.
     pub(crate) fn forget_packs(&self, gone: &[PackRow]) -> Result<()> {
         let keys: Vec<i64> = gone.iter().map(|pack| pack.key).collect();
         self.write(|database| {
@@ -369,6 +390,13 @@ fn insert_pack(database: &mut SqliteConnection, pack: &NewPack) -> Attempt<BTree
         ))
         .execute(database)?;
     Ok(elsewhere)
+}
+
+fn set_condemned(database: &mut SqliteConnection, packs: &[PackRow]) -> Attempt<()> {
+    for pack in packs {
+        diesel::update(packs::table.find(pack.key)).set(packs::state.eq(CONDEMNED)).execute(database)?;
+    }
+    Ok(())
 }
 
 fn insert_pending(database: &mut SqliteConnection, id: &PackId) -> Attempt<()> {

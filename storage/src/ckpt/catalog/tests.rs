@@ -53,6 +53,23 @@ fn a_copy_of_an_open_catalog_has_what_was_committed_and_goes_with_its_files() {
 }
 
 #[test]
+fn a_panic_in_a_transaction_takes_nothing_with_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let catalog = Catalog::open(&Disk::default(), dir.path()).unwrap();
+    register(&catalog, "/one").unwrap();
+    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        catalog.write(|database| -> super::Attempt<()> {
+            diesel::sql_query("UPDATE workspaces SET owner = 8").execute(database)?;
+            panic!("planned")
+        })
+    }));
+    assert!(panicked.is_err());
+    register(&catalog, "/two").unwrap();
+    let owners = catalog.workspaces().unwrap().into_iter().map(|row| row.workspace.owner);
+    assert_eq!(owners.collect::<Vec<_>>(), [7, 7]);
+}
+
+#[test]
 fn a_file_that_is_no_database_is_damage() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("catalog.sqlite3"), "x".repeat(10_000)).unwrap();

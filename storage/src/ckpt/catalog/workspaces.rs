@@ -138,16 +138,6 @@ impl Catalog {
         })
     }
 
-    /// Every stat cache refers to objects that may be gone: none is used any more.
-    pub(crate) fn forget_captures(&self) -> Result<()> {
-        self.write_roots(|database| {
-            diesel::update(workspaces::table)
-                .set(workspaces::last_capture.eq(None::<Vec<u8>>))
-                .execute(database)?;
-            Ok(())
-        })
-    }
-
     /// Ends a registration; its snapshots go to the trash.
     pub(crate) fn forget(&self, workspace: i64, now: WallTime) -> Result<()> {
         self.write_roots(|database| forget(database, workspace, now))

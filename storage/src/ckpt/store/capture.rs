@@ -17,6 +17,7 @@ const ATTEMPTS: usize = 4;
 
 impl Store {
     /// Captures the live tree, asks `target` what it is for, and publishes it as that; `None` from `target` drops it.
+    /// As [`Target::Capture`] it is published only if it is not the last capture already.
     pub(super) fn capture_live(
         &self,
         peer: &Peer,
@@ -33,18 +34,24 @@ impl Store {
             let work =
                 Capture { root: &held.root, peer, sink: &writer, clock: &*self.clock, ignore: &held.ignore };
             let asked = capture(&work, &mut cache).and_then(|captured| Ok((target(&captured)?, captured)));
-            // After an error the writer's file may be there still; then nothing else gets its name.
-            let (target, captured) = asked?;
+            let (target, captured) = match asked {
+                Ok(asked) => asked,
+                Err(error) => {
+                    self.abandon(pack, writer);
+                    return Err(error);
+                }
+            };
+            let is_last = base == Some(captured.id);
+            let target = target.filter(|target| !(is_last && matches!(target, Target::Capture)));
             let Some(target) = target else {
-                drop(writer);
-                self.give_back(pack);
-                if base == Some(captured.id) {
+                self.abandon(pack, writer);
+                if is_last {
                     cache.commit(&captured.id);
                 }
                 return Ok(captured);
             };
             self.step("checkpoint.captured")?;
-            let written = writer.finish()?;
+            let written = self.finish(pack, writer)?;
             self.step("checkpoint.pack-synced")?;
             if !self.publish(pack, &written, held.row.key, &target, base.as_ref(), &captured.id)? {
                 continue;
@@ -69,14 +76,9 @@ impl Store {
         // After an error the pack stays until the next start, which knows whether it is needed.
         let published = self.catalog.publish(workspace, target, base, manifest, written, &*self.ids)?;
         match (&published, &written.pack) {
-            (_, None) => self.give_back(pack),
+            (_, None) => self.catalog.release_pack(pack),
             (Publication::Published, Some(_)) => {}
-            (Publication::Stale | Publication::Refused(_), Some(_)) => {
-                self.reader.forget(&pack);
-                if let Err(error) = self.packs.remove(&pack) {
-                    tracing::warn!(%error, %pack, "a pack that was not published stays until the next start");
-                }
-            }
+            (Publication::Stale | Publication::Refused(_), Some(_)) => self.discard(pack),
         }
         match published {
             Publication::Published => Ok(true),
@@ -85,10 +87,27 @@ impl Store {
         }
     }
 
-    /// Gives back the name of a pack of which there is no file.
-    pub(super) fn give_back(&self, pack: PackId) {
+    /// Makes a pack durable. After an error nothing is left of it.
+    pub(super) fn finish(&self, pack: PackId, writer: PackWriter) -> Result<Written> {
+        writer.finish().inspect_err(|_| self.discard(pack))
+    }
+
+    /// Gives up a pack that is not finished.
+    pub(super) fn abandon(&self, pack: PackId, writer: PackWriter) {
+        drop(writer);
+        self.discard(pack);
+    }
+
+    /// Removes what there is of a pack that is not published, and gives its name back. If that cannot be done now, the
+    /// next start does it; until then nothing else gets the name.
+    pub(super) fn discard(&self, pack: PackId) {
         self.reader.forget(&pack);
-        self.catalog.release_pack(pack);
+        match self.packs.remove(&pack) {
+            Ok(()) => self.catalog.release_pack(pack),
+            Err(error) => {
+                tracing::warn!(%error, %pack, "a pack that was not published stays until the next start");
+            }
+        }
     }
 
     /// A named step of a multi-step change has been reached.
@@ -103,9 +122,6 @@ impl Store {
 
     /// Captures the live tree, so that the next capture need not read it again.
     pub(super) fn capture_for_cache(&self, peer: &Peer, held: &Held<'_>) -> Result<Captured> {
-        self.capture_live(peer, held, |captured| {
-            let is_known = self.registered(&held.row.workspace.id)?.last_capture == Some(captured.id);
-            Ok((!is_known).then_some(Target::Capture))
-        })
+        self.capture_live(peer, held, |_| Ok(Some(Target::Capture)))
     }
 }

@@ -1,10 +1,12 @@
 //! Is everything there that the catalog says, and is it what it says?
 
 use std::collections::{HashMap, HashSet};
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
 use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 
 use super::Store;
 use super::places::{packs_dir, pin_packs, store_dir};
@@ -80,8 +82,7 @@ impl Store {
         if packs.is_empty() {
             return Ok(());
         }
-        self.catalog.suspect(packs)?;
-        self.catalog.forget_captures()
+        self.catalog.suspect(packs)
     }
 }
 
@@ -156,8 +157,7 @@ impl<'a> Check<'a> {
         let described = |what: &str| format!("pack {}: {what}", pack.id);
         let size = match self.packs.open(&pack.id) {
             Ok(file) => file.size().context(|| described("its size"))?,
-            Err(Error::Corrupt(what)) => return Ok(vec![what]),
-            Err(error) => return Ok(vec![error.to_string()]),
+            Err(error) => return Ok(vec![damage_of(error)?]),
         };
         if size != pack.bytes {
             damage.push(described(&format!("it has {size} bytes, the catalog says {}", pack.bytes)));
@@ -168,7 +168,7 @@ impl<'a> Check<'a> {
                     report.bytes_read += verified.bytes;
                     damage.extend(verified.damage);
                 }
-                Err(error) => damage.push(error.to_string()),
+                Err(error) => damage.push(damage_of(error)?),
             }
         }
         match read_index(self.packs, &pack.id) {
@@ -182,8 +182,10 @@ impl<'a> Check<'a> {
                 });
                 let (here, known) = (here.count(), self.known.get(&pack.key).copied().unwrap_or(0));
                 if here != known {
-                    damage
-                        .push(described(&format!("{} objects are not where the catalog says", known - here)));
+                    damage.push(described(&format!(
+                        "{} objects are not where the catalog says",
+                        known.abs_diff(here)
+                    )));
                 }
                 if objects.len() as u64 != pack.objects {
                     let (found, said) = (objects.len(), pack.objects);
@@ -192,8 +194,7 @@ impl<'a> Check<'a> {
             }
             // Verifying has said so already.
             Err(_) if !damage.is_empty() => {}
-            Err(Error::Corrupt(what)) => damage.push(what),
-            Err(error) => damage.push(error.to_string()),
+            Err(error) => damage.push(damage_of(error)?),
         }
         Ok(damage)
     }
@@ -237,14 +238,27 @@ impl<'a> Check<'a> {
             looked.and_then(|()| references(self.source, kind, &id, &mut |kind, id| needs.push((kind, id))));
         match looked {
             Ok(()) => Ok(Looked { id, needs, damage: None }),
-            Err(Error::Corrupt(damage)) => Ok(Looked { id, needs, damage: Some(damage.into()) }),
-            // What cannot be read is lost too.
-            Err(error @ (Error::Io { .. } | Error::NewerFormat { .. })) => {
-                Ok(Looked { id, needs, damage: Some(error.to_string().into()) })
-            }
-            Err(error) => Err(error),
+            Err(error) => Ok(Looked { id, needs, damage: Some(damage_of(error)?.into()) }),
         }
     }
+}
+
+/// What is wrong with something that could not be read; the error itself if it says nothing about what is stored.
+fn damage_of(error: Error) -> Result<String> {
+    match error {
+        Error::Corrupt(what) => Ok(what),
+        Error::Io { ref source, .. } if is_shortage(source) => Err(error),
+        // What cannot be read is lost too.
+        Error::Io { .. } | Error::NewerFormat { .. } => Ok(error.to_string()),
+        _ => Err(error),
+    }
+}
+
+/// Whether this process or the machine had too little of something at that moment.
+fn is_shortage(error: &io::Error) -> bool {
+    [Errno::MFILE, Errno::NFILE, Errno::NOMEM]
+        .iter()
+        .any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }
 
 /// An object being looked at.
@@ -253,4 +267,20 @@ struct Looked {
     /// What it refers to and was not looked at yet.
     needs: Vec<(ObjectKind, ObjectId)>,
     damage: Option<Arc<str>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_read_is_damage_unless_it_is_only_that_something_was_short() {
+        let io = |errno: Errno| Error::io("open pack", errno.into());
+        assert_eq!(damage_of(Error::Corrupt("gone".to_owned())).unwrap(), "gone");
+        assert!(damage_of(io(Errno::IO)).is_ok());
+        for short in [Errno::MFILE, Errno::NFILE, Errno::NOMEM] {
+            assert!(matches!(damage_of(io(short)), Err(Error::Io { .. })));
+        }
+        assert!(matches!(damage_of(Error::Catalog("locked".to_owned())), Err(Error::Catalog(_))));
+    }
 }

@@ -44,11 +44,13 @@ impl Store {
                 }
                 _ => None,
             };
-            if skipped.is_some() {
-                return Ok(None);
-            }
             snapshot.warnings = captured.manifest.warnings.len() as u64;
-            Ok(Some(Target::Snapshot(NewRow::user(workspace, &snapshot, &captured.id))))
+            Ok(match skipped {
+                Some(Checkpointed::EmptyWorkspace) => None,
+                // So that a cache that was lost is not missed again the next time.
+                Some(_) => Some(Target::Capture),
+                None => Some(Target::Snapshot(NewRow::user(workspace, &snapshot, &captured.id))),
+            })
         })?;
         Ok(skipped.unwrap_or(Checkpointed::Created(snapshot)))
     }

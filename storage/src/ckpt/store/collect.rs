@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use super::Store;
 use super::reach::Reach;
-use crate::ckpt::catalog::{Catalog, PackRow, PackState};
+use crate::ckpt::catalog::{Catalog, PACKS_AT_ONCE, PackRow, PackState};
 use crate::ckpt::error::{Context, Error, Result};
 use crate::ckpt::format::{ObjectId, ObjectSink, ObjectSource};
-use crate::ckpt::pack::{Location, NewPack, ObjectIndex, ObjectReader, PackId, PackWriter, read_index};
+use crate::ckpt::pack::{Location, ObjectIndex, ObjectReader, PackId, PackWriter, read_index};
 use crate::clock::WallTime;
 
 /// How long snapshots stay in the trash.
@@ -94,9 +94,10 @@ impl Store {
         let (dead, rest): (Vec<_>, Vec<_>) = packs.into_iter().partition(|pack| usage(pack).needed == 0);
         let dead = dead.into_iter().chain(suspect.into_iter().filter(|pack| usage(pack).needed == 0));
         let sparse = rest.into_iter().filter(|pack| usage(pack).needed < usage(pack).total / 2).collect();
-        // One by one: of those that something relies on since, the others are not to blame.
-        for pack in dead {
-            self.condemn(progress, generation, &[pack], None)?;
+        for some in dead.collect::<Vec<_>>().chunks(PACKS_AT_ONCE) {
+            if self.catalog.condemn_unused(generation, some)? {
+                self.condemned(progress)?;
+            }
         }
         Ok(Plan { generation, needed, sparse })
     }
@@ -133,6 +134,29 @@ impl Store {
         let reader = Arc::new(ObjectReader::new(self.packs.clone(), index));
         let id = self.catalog.reserve_pack(&*self.ids)?;
         let writer = PackWriter::new(reader.clone(), id);
+        if let Err(error) = self.copy_needed(plan, victims, &reader, &writer) {
+            self.abandon(id, writer);
+            return Err(error);
+        }
+        let written = self.finish(id, writer)?;
+        let condemned = self.catalog.condemn(plan.generation, victims, written.pack.as_ref())?;
+        if written.pack.is_none() || !condemned {
+            self.discard(id);
+        }
+        if condemned {
+            self.condemned(progress)?;
+        }
+        self.step("collect.rewritten")
+    }
+
+    /// Puts what is needed of these packs, and lies nowhere else, into another.
+    fn copy_needed(
+        &self,
+        plan: &Plan,
+        victims: &[PackRow],
+        reader: &ObjectReader,
+        writer: &PackWriter,
+    ) -> Result<()> {
         for victim in victims {
             for object in read_index(&*self.packs, &victim.id)? {
                 let is_here =
@@ -142,31 +166,13 @@ impl Store {
                 }
             }
         }
-        let written = writer.finish()?;
-        let moved = written.pack.as_ref();
-        if moved.is_none() {
-            self.catalog.release_pack(id);
-        }
-        let condemned = self.condemn(progress, plan.generation, victims, moved)?;
-        if let (false, Some(moved)) = (condemned, moved) {
-            self.packs.remove(&moved.id)?;
-        }
-        self.step("collect.rewritten")
+        Ok(())
     }
 
-    fn condemn(
-        &self,
-        progress: &mut Progress,
-        generation: u64,
-        packs: &[PackRow],
-        moved: Option<&NewPack>,
-    ) -> Result<bool> {
-        let condemned = self.catalog.condemn(generation, packs, moved)?;
-        if condemned {
-            progress.condemned_in = Some(self.readers.advance());
-            self.step("collect.condemned")?;
-        }
-        Ok(condemned)
+    /// Packs were condemned: they go when everybody is done who reads now.
+    fn condemned(&self, progress: &mut Progress) -> Result<()> {
+        progress.condemned_in = Some(self.readers.advance());
+        self.step("collect.condemned")
     }
 
     /// Removes the files of condemned packs, unless somebody may still read them.
@@ -178,7 +184,7 @@ impl Store {
         }
         let Some(_no_checks) = self.places.exclude_checks()? else { return Ok(()) };
         let mut gone = Vec::new();
-        for pack in condemned {
+        for pack in condemned.into_iter().take(PACKS_AT_ONCE) {
             if *left == 0 {
                 break;
             }

@@ -148,7 +148,7 @@ impl<'a> Late<'a> {
         let Some(id) = &manifest.hard_links else { return Ok(HardLinks::default()) };
         let mut links = HardLinks::load(&*self.store.reader, id)?;
         for group in &mut links.groups {
-            group.retain(|path| !kept.keys().any(|kept| path.starts_with(kept)));
+            group.retain(|path| !is_at_or_below(path, kept));
         }
         links.groups.retain(|group| group.len() > 1);
         Ok(links)
@@ -191,7 +191,7 @@ impl LateWrites for Late<'_> {
                 Target::Composed(NewRow::safety(self.workspace, &self.op, self.store.clock.wall(), &manifest))
             }
         };
-        let written = writer.finish()?;
+        let written = self.store.finish(pack, writer)?;
         if !self.store.publish(pack, &written, self.workspace, &target, None, &manifest)? {
             return Err(Error::Busy);
         }
@@ -217,25 +217,40 @@ impl LateWrites for Late<'_> {
 impl Drop for Late<'_> {
     fn drop(&mut self) {
         if let Some((pack, writer)) = self.pack.take() {
-            // Nothing of it was published: the writer removes its file.
-            drop(writer);
-            self.store.give_back(pack);
+            self.store.abandon(pack, writer);
         }
     }
 }
 
-/// Entries and bytes of a name and everything below it.
-fn weigh(source: &dyn ObjectSource, entry: &Entry) -> Result<(u64, u64)> {
-    match &entry.kind {
-        EntryKind::File { size, .. } => Ok((1, *size)),
-        EntryKind::Directory(Some(node)) => {
-            let mut sum = (1, 0);
-            for inner in Tree::new(source, *node).entries() {
-                let (entries, bytes) = weigh(source, &inner?)?;
-                sum = (sum.0 + entries, sum.1 + bytes);
-            }
-            Ok(sum)
+/// Whether one of these names is the path or a directory on the way to it.
+fn is_at_or_below(path: &RelPath, kept: &BTreeMap<RelPath, Entry>) -> bool {
+    let mut at = Some(path.clone());
+    while let Some(path) = at {
+        if kept.contains_key(&path) {
+            return true;
         }
-        _ => Ok((1, 0)),
+        at = path.split().map(|(parent, _)| parent);
     }
+    false
+}
+
+/// Entries and bytes of a name and everything below it, however deep that is.
+fn weigh(source: &dyn ObjectSource, entry: &Entry) -> Result<(u64, u64)> {
+    let (mut entries, mut bytes) = (0, 0);
+    let mut todo = Vec::new();
+    let mut add = |entry: &Entry, todo: &mut Vec<ObjectId>| {
+        entries += 1;
+        match &entry.kind {
+            EntryKind::File { size, .. } => bytes += size,
+            EntryKind::Directory(Some(node)) => todo.push(*node),
+            _ => {}
+        }
+    };
+    add(entry, &mut todo);
+    while let Some(node) = todo.pop() {
+        for inner in Tree::new(source, node).entries() {
+            add(&inner?, &mut todo);
+        }
+    }
+    Ok((entries, bytes))
 }

@@ -59,6 +59,36 @@ fn an_unchanged_tree_gets_a_snapshot_without_a_pack_unless_it_is_to_be_skipped()
 }
 
 #[test]
+fn a_skipped_checkpoint_knows_the_tree_the_next_time_although_the_caches_were_given_up() {
+    let place = Place::with_files();
+    let store = place.open();
+    let ws = init(&store, place.ws()).unwrap();
+    checkpoint(&store, &ws, "one");
+    let known = store.registered(&ws).unwrap().last_capture;
+    store.catalog.suspect(&[]).unwrap();
+    assert_eq!(store.registered(&ws).unwrap().last_capture, None);
+    let skip = NewSnapshot { skip_unchanged: true, ..named("two") };
+    assert_eq!(store.checkpoint(&Peer::own(), &ws, &skip).unwrap(), Checkpointed::Unchanged(id("one")));
+    assert_eq!(store.registered(&ws).unwrap().last_capture, known);
+}
+
+#[test]
+fn captures_that_come_to_nothing_use_up_no_names_of_packs() {
+    let place = Place::with_files();
+    place.write(&[("big", &noise(1, 1_000_000))]);
+    let store = place.open();
+    let ws = init(&store, place.ws()).unwrap();
+    let names = store.catalog.load_pool().unwrap();
+    for _ in 0..2 * names.len() {
+        let held = store.hold(&Peer::own(), &ws).unwrap();
+        store.capture_live(&Peer::own(), &held, |_| Err(Error::Busy)).map(drop).unwrap_err();
+        store.capture_live(&Peer::own(), &held, |_| Ok(None)).unwrap();
+    }
+    assert_eq!(store.catalog.load_pool().unwrap(), names);
+    assert_eq!(place.packs(), 0);
+}
+
+#[test]
 fn an_empty_directory_is_skipped_and_an_empty_one_inside_is_not() {
     let place = Place::new();
     let store = place.open();

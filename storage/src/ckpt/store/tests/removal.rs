@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use diesel::Connection;
+use diesel::connection::SimpleConnection;
+
 use super::fixture::*;
 use crate::ckpt::Backend;
 use crate::ckpt::error::Error;
@@ -131,6 +134,23 @@ fn collection_stops_at_its_budget_and_goes_on_the_next_time() {
 }
 
 #[test]
+fn any_number_of_packs_can_go_at_once() {
+    let place = Place::with_files();
+    drop(place.open());
+    let catalog = place.path("state/ckpt/catalog.sqlite3");
+    let mut database = diesel::SqliteConnection::establish(catalog.to_str().unwrap()).unwrap();
+    // More than one statement of SQLite's takes values.
+    let packs = "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 33000)
+                 INSERT INTO packs SELECT NULL, randomblob(16), iif(i % 2, 'live', 'condemned'), 1, 0 FROM n";
+    database.batch_execute(packs).unwrap();
+    drop(database);
+    let store = place.open();
+    assert_eq!(store.size().unwrap().packs, 33_000);
+    collect_all(&store);
+    assert_eq!(store.size().unwrap().packs, 0);
+}
+
+#[test]
 fn nothing_is_reclaimed_twice_and_an_idle_store_is_left_alone() {
     let place = Place::with_files();
     let store = place.open();
@@ -182,7 +202,9 @@ fn checkpoints_and_collection_at_once_lose_nothing() {
                         std::fs::write(dir.join("g"), noise(n, 3000)).unwrap();
                         checkpoint(store, &ws, &format!("s{n}"));
                         if n > 1 {
-                            store.delete(&Peer::own(), &ws, &[id(&format!("s{}", n - 2))], Removal::Unlink).unwrap();
+                            store
+                                .delete(&Peer::own(), &ws, &[id(&format!("s{}", n - 2))], Removal::Unlink)
+                                .unwrap();
                         }
                     }
                 })
