@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
 
 use cofferdam_protocol::ckpt::WorkspaceId;
 use rustix::fs::{Mode, OFlags};
@@ -31,8 +32,15 @@ impl Store {
         };
         let Candidate { path, owner, identity } = &candidate;
         // Rules that look at other registrations, and the registration itself: one after another.
-        let _lock = self.locks.acquire(path)?;
-        self.must_not_be_inside_another(path, *owner)?;
+        let _registering = self.registering.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.catalog.workspaces()?;
+        must_not_be_inside_another(&all, path, *owner)?;
+        let is_other = |row: &WorkspaceRow| row.workspace.owner != *owner || row.identity != *identity;
+        // Nobody may be at work on what stood here before when its registration passes to something else.
+        let _lock = match all.iter().find(|row| row.workspace.path == *path) {
+            Some(row) if is_other(row) => Some(self.locks.acquire(path)?),
+            _ => None,
+        };
         let row = match self.catalog.register(path, *owner, identity, self.clock.wall())? {
             Registered::Known(row) => row,
             Registered::New(row) | Registered::Adopted(row) => {
@@ -113,22 +121,6 @@ impl Store {
         Ok(Candidate { identity: root.identity().context(describe)?, path, owner })
     }
 
-    /// A directory inside a workspace of the same owner is in that one's snapshots already. One that was registered
-    /// before the one around it stays registered.
-    fn must_not_be_inside_another(&self, path: &Path, owner: u32) -> Result<()> {
-        let mut own = self.catalog.workspaces()?;
-        own.retain(|row| row.workspace.owner == owner && path.starts_with(&row.workspace.path));
-        if own.iter().any(|row| row.workspace.path == path) {
-            return Ok(());
-        }
-        match own.into_iter().next() {
-            Some(WorkspaceRow { workspace: Workspace { id, path, .. }, .. }) => {
-                Err(Error::InsideWorkspace { workspace: id, path })
-            }
-            None => Ok(()),
-        }
-    }
-
     pub(super) fn forget_workspace(&self, peer: &Peer, workspace: &WorkspaceId) -> Result<()> {
         let path = self.visible(peer, workspace)?.workspace.path;
         let _lock = self.locks.acquire(&path)?;
@@ -145,6 +137,22 @@ impl Store {
             tracing::warn!(%error, "the stat cache of a forgotten workspace stays");
         }
         Ok(())
+    }
+}
+
+/// A directory inside a workspace of the same owner is in that one's snapshots already. One that was registered
+/// before the one around it stays registered.
+fn must_not_be_inside_another(all: &[WorkspaceRow], path: &Path, owner: u32) -> Result<()> {
+    let around = |row: &&WorkspaceRow| row.workspace.owner == owner && path.starts_with(&row.workspace.path);
+    let mut around = all.iter().filter(around).map(|row| &row.workspace);
+    match around.clone().any(|workspace| workspace.path == path) {
+        true => Ok(()),
+        false => match around.next() {
+            Some(Workspace { id, path, .. }) => {
+                Err(Error::InsideWorkspace { workspace: id.clone(), path: path.clone() })
+            }
+            None => Ok(()),
+        },
     }
 }
 

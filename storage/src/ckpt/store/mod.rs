@@ -50,6 +50,8 @@ pub struct Store {
     catalog: Arc<Catalog>,
     packs: Arc<dyn PackStorage>,
     reader: Arc<ObjectReader>,
+    /// Held while a directory is registered.
+    registering: Mutex<()>,
     /// Who works on which directory.
     locks: Locks,
     /// Who reads packs.

@@ -31,6 +31,7 @@ impl Store {
             catalog,
             packs,
             reader,
+            registering: Mutex::default(),
             locks: Locks::new(),
             readers: Readers::default(),
             collector: Mutex::new(Progress::default()),

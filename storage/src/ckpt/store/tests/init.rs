@@ -46,6 +46,24 @@ fn what_cannot_be_a_workspace_is_refused_with_the_reason() {
 }
 
 #[test]
+fn registering_waits_for_no_work_on_another_directory_or_on_the_same_one() {
+    let place = Place::new();
+    let inner = place.path("outer/inner");
+    std::fs::create_dir_all(&inner).unwrap();
+    let store = place.open_impatient();
+    let ws = init(&store, &inner).unwrap();
+    let held = store.hold(&Peer::own(), &ws).unwrap();
+    init(&store, place.path("outer")).unwrap();
+    assert_eq!(init(&store, &inner).unwrap(), ws);
+    // But a directory that took its place is not taken over under somebody's hands.
+    place.move_root("outer/inner", "outer/away");
+    std::fs::create_dir(&inner).unwrap();
+    assert!(matches!(init(&store, &inner), Err(Error::Busy)));
+    drop(held);
+    assert_eq!(init(&store, &inner).unwrap(), ws);
+}
+
+#[test]
 fn the_same_directory_has_one_id_by_whatever_path() {
     let place = Place::new();
     let store = place.open();
