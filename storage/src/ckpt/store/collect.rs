@@ -54,12 +54,15 @@ impl Store {
             // Another call is at it.
             Err(TryLockError::WouldBlock) => return Ok(false),
         };
+        let mut left = budget;
+        // Whatever gives space back goes first: on a full disk everything else needs it.
+        self.remove_condemned(&progress, &mut left)?;
         let trash_ends = WallTime(self.clock.wall().0.saturating_sub(TRASH.as_nanos() as i64));
         self.catalog.purge_trash(trash_ends)?;
-        let mut left = budget;
         if progress.plan.is_none() && progress.clean_at != Some(self.catalog.generation()) {
             let plan = self.mark(&mut progress)?;
             progress.plan = Some(plan);
+            self.remove_condemned(&progress, &mut left)?;
         }
         self.rewrite_sparse(&mut progress, &mut left)?;
         self.remove_condemned(&progress, &mut left)?;

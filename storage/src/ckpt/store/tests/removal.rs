@@ -1,14 +1,18 @@
 //! Removing snapshots, and reclaiming what they held.
 
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use diesel::Connection;
 use diesel::connection::SimpleConnection;
 
 use super::fixture::*;
-use crate::ckpt::Backend;
 use crate::ckpt::error::Error;
 use crate::ckpt::model::*;
+use crate::ckpt::{Backend, Store};
+use crate::disk::{Disk, FaultHook, Op};
 use crate::peer::Peer;
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
@@ -131,6 +135,47 @@ fn collection_stops_at_its_budget_and_goes_on_the_next_time() {
     assert!(calls >= 6, "{calls}");
     assert_sound(&store, 6);
     assert!(store.size().unwrap().pack_bytes < 6 * 40_000);
+}
+
+/// A disk on which no file can be made while this is set.
+#[derive(Debug, Default)]
+struct NoNewFiles(AtomicBool);
+
+impl FaultHook for NoNewFiles {
+    fn before(&self, op: Op) -> io::Result<()> {
+        match op == Op::Create && self.0.load(Ordering::Relaxed) {
+            true => Err(io::ErrorKind::StorageFull.into()),
+            false => Ok(()),
+        }
+    }
+
+    fn step(&self, _: &str) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn on_a_full_disk_what_nothing_needs_goes_although_nothing_can_be_rewritten() {
+    let place = Place::with_files();
+    let hook = Arc::new(NoNewFiles::default());
+    let store = Store::open(place.options(Disk::with_faults(hook.clone()))).unwrap().0;
+    let ws = init(&store, place.ws()).unwrap();
+    place.write(&[("keep", &noise(1, 50_000)), ("drop", &noise(2, 400_000))]);
+    checkpoint(&store, &ws, "one");
+    place.write(&[("drop", &noise(3, 100_000))]);
+    checkpoint(&store, &ws, "two");
+    place.remove("drop");
+    checkpoint(&store, &ws, "three");
+    store.delete(&Peer::own(), &ws, &[id("one"), id("two")], Removal::Unlink).unwrap();
+    assert_eq!(place.packs(), 3);
+    hook.0.store(true, Ordering::Relaxed);
+    assert!(matches!(store.collect(u64::MAX), Err(Error::NoSpace { .. })));
+    assert_eq!(place.packs(), 2);
+    hook.0.store(false, Ordering::Relaxed);
+    let before = store.size().unwrap().pack_bytes;
+    collect_all(&store);
+    assert!(store.size().unwrap().pack_bytes < before / 3);
+    assert_sound(&store, 1);
 }
 
 #[test]
