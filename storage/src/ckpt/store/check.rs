@@ -204,6 +204,11 @@ impl<'a> Check<'a> {
         self.rows.binary_search_by(|row| row.id.cmp(id)).ok().map(|at| &self.rows[at])
     }
 
+    /// Whether an object is in a pack that is as the catalog says.
+    fn is_sound(&self, id: &ObjectId) -> bool {
+        self.row(id).is_some_and(|row| !self.doubtful.contains(&row.pack))
+    }
+
     /// What is wrong with an object or with anything it needs; the first thing found.
     fn damage_below(&mut self, kind: ObjectKind, id: ObjectId) -> Result<Option<Arc<str>>> {
         let mut open = vec![self.look_at(kind, id)?];
@@ -231,11 +236,17 @@ impl<'a> Check<'a> {
         let mut needs = Vec::new();
         let looked = match self.row(&id) {
             None => Err(Error::Corrupt(format!("object {id} is in no pack"))),
-            Some(row) if self.doubtful.contains(&row.pack) => self.source.get(kind, &id).map(drop),
+            Some(_) if !self.is_sound(&id) => self.source.get(kind, &id).map(drop),
             Some(_) => Ok(()),
         };
-        let looked =
-            looked.and_then(|()| references(self.source, kind, &id, &mut |kind, id| needs.push((kind, id))));
+        let looked = looked.and_then(|()| {
+            references(self.source, kind, &id, &mut |kind, id| {
+                // Content in a sound pack is most of all there is, and needs no memory.
+                if kind != ObjectKind::Data || !self.is_sound(&id) {
+                    needs.push((kind, id));
+                }
+            })
+        });
         match looked {
             Ok(()) => Ok(Looked { id, needs, damage: None }),
             Err(error) => Ok(Looked { id, needs, damage: Some(damage_of(error)?.into()) }),
