@@ -10,7 +10,7 @@ use super::LateWrites;
 use super::journal::{How, MetaStep, Step};
 use super::places::{Places, Seen, under};
 use super::plan::MOUNTED;
-use super::switch::Rule;
+use super::switch::{Rule, parking};
 use crate::ckpt::error::{Context, Error, Result};
 use crate::ckpt::format::{Entry, EntryKind, ObjectId, ObjectSource, Timestamp, Tree};
 use crate::ckpt::model::{FileKind, Warning, WarningKind};
@@ -55,9 +55,15 @@ pub(super) fn since(time: Timestamp, from: Timestamp) -> bool {
 }
 
 impl Inspector<'_> {
-    /// What a step displaced going forward. `suspect`: it was not what is on record, or nobody knows.
+    /// What a step displaced and did not put back. `suspect`: it was not what is on record, or nobody knows.
     pub(super) fn displaced(&mut self, step: &Step, suspect: bool, live: &ObjectId) -> Result<()> {
-        let How::Move { staging, slot, old, new, suspect: before } = &step.how else { return Ok(()) };
+        let How::Move { slot, .. } = &step.how else { return Ok(()) };
+        let parked = parking(slot).context(|| format!("look at what was at {}", step.path))?;
+        [slot, &parked].into_iter().try_for_each(|name| self.displaced_as(name, step, suspect, live))
+    }
+
+    fn displaced_as(&mut self, slot: &Name, step: &Step, suspect: bool, live: &ObjectId) -> Result<()> {
+        let How::Move { staging, old, new, suspect: before, .. } = &step.how else { return Ok(()) };
         let Some((area, path, found)) = self.find(*staging, slot, &step.path, new.as_ref())? else {
             return Ok(());
         };
@@ -120,11 +126,28 @@ impl Inspector<'_> {
         Ok(())
     }
 
-    /// Something newer that was left where it is.
-    pub(super) fn left(&mut self, path: &RelPath) -> Result<()> {
+    /// Something newer was left where it is.
+    pub(super) fn left(&mut self, path: &RelPath) {
         self.warnings.push(Warning { path: path.clone(), kind: WarningKind::LateWrite });
+    }
+
+    /// The same, going forward: if it is a later state of what was there before the rollback, the safety snapshot takes
+    /// it in. That has the only copy of everything else that was there, so nothing takes the place of that.
+    pub(super) fn left_forward(&mut self, step: &Step, live: &ObjectId) -> Result<()> {
+        let path = &step.path;
+        self.left(path);
         let what = || format!("look at {path}");
-        let Some((parent, name)) = path.split() else { return Ok(()) };
+        let (Some((parent, name)), How::Move { staging, slot, new, .. }) = (path.split(), &step.how) else {
+            return Ok(());
+        };
+        let captured = Tree::new(self.source, *live).lookup(path)?;
+        let parked = parking(slot).context(what)?;
+        if captured.is_some_and(|entry| entry.kind.file_kind() == FileKind::Directory)
+            || self.find(*staging, slot, path, new.as_ref())?.is_some()
+            || self.find(*staging, &parked, path, new.as_ref())?.is_some()
+        {
+            return Ok(());
+        }
         let Some(dir) = self.places.dir(&parent).context(what)? else { return Ok(()) };
         if self.places.see(&*dir, &name).context(what)?.is_some() {
             self.late.keep(path, dir.as_fd(), &name)?;

@@ -85,7 +85,7 @@ impl<'a> Operation<'a> {
             match switcher.forward(step).context(what)? {
                 Found::Expected => {}
                 Found::Suspect => *suspect = true,
-                Found::Newer => inspector.left(&step.path)?,
+                Found::Newer => inspector.left_forward(step, &self.begin.live)?,
             }
         }
         disk.step("rollback.switched").context(|| "switch".to_owned())?;
@@ -128,11 +128,12 @@ impl<'a> Operation<'a> {
         for step in switch.steps.iter().rev() {
             let what = || format!("take back {}", step.path);
             if switcher.backward(step).context(what)? == Found::Newer {
-                inspector.left(&step.path)?;
+                inspector.left(&step.path);
             }
         }
         self.places.forget();
         for step in &switch.steps {
+            inspector.displaced(step, true, &self.begin.live)?;
             inspector.taken_back(step, &self.begin.target)?;
         }
         let warnings = inspector.warnings;

@@ -61,8 +61,14 @@ impl Switcher<'_> {
     pub(super) fn forward(&self, step: &Step) -> io::Result<Found> {
         match &step.how {
             How::Move { staging, slot, old, new, .. } => {
-                self.moved(&step.path, *staging, slot, new.as_ref(), |ends| {
-                    forward(ends, old.as_ref(), new.as_ref(), self.rule)
+                let new = new.as_ref();
+                let settled = |now: Option<&Seen>| match (now, new) {
+                    (None, None) => true,
+                    (Some(now), Some(new)) => now.is(new),
+                    _ => false,
+                };
+                self.moved(&step.path, *staging, slot, new.is_none(), settled, |ends| {
+                    forward(ends, old.as_ref(), new, self.rule)
                 })
             }
             How::Remove { old, refilled, .. } => self.removed(&step.path, old, *refilled),
@@ -73,30 +79,33 @@ impl Switcher<'_> {
     pub(super) fn backward(&self, step: &Step) -> io::Result<Found> {
         match &step.how {
             How::Move { staging, slot, new, .. } => {
-                self.moved(&step.path, *staging, slot, None, |ends| backward(ends, new.as_ref()))
+                let new = new.as_ref();
+                let settled = |now: Option<&Seen>| !holds_new(now, new);
+                self.moved(&step.path, *staging, slot, true, settled, |ends| backward(ends, new))
             }
             How::Remove { meta, .. } => self.made_again(&step.path, meta),
         }
     }
 
+    /// `goes`: the name is to be empty. `settled`: whether it has what it should have.
     fn moved(
         &self,
         path: &RelPath,
         staging: usize,
         slot: &Name,
-        new: Option<&Seen>,
+        goes: bool,
+        settled: impl FnOnce(Option<&Seen>) -> bool,
         step: impl FnOnce(&Ends<'_>) -> io::Result<Found>,
     ) -> io::Result<Found> {
         let (Some((parent, name)), Some(area)) = (path.split(), self.staging.get(staging)) else {
             return Ok(Found::Newer);
         };
-        let Some(dir) = self.places.dir(&parent)? else { return self.replaced(new.is_none()) };
+        let Some(dir) = self.places.dir(&parent)? else { return self.replaced(goes) };
         let Some(area) = self.places.dir(area)? else {
             // Without what was staged, a name has what it should have, or it never will.
-            return match (self.places.see(&*dir, &name)?, new) {
-                (None, None) => Ok(Found::Expected),
-                (Some(now), Some(new)) if now.is(new) => Ok(Found::Expected),
-                _ => self.replaced(false),
+            return match settled(self.places.see(&*dir, &name)?.as_ref()) {
+                true => Ok(Found::Expected),
+                false => self.replaced(false),
             };
         };
         let places = self.places;
@@ -137,9 +146,13 @@ impl Switcher<'_> {
     fn made_again(&self, path: &RelPath, meta: &Meta) -> io::Result<Found> {
         let Some((parent, name)) = path.split() else { return Ok(Found::Newer) };
         let Some(dir) = self.places.dir(&parent)? else { return self.replaced(false) };
-        if self.places.see(&*dir, &name)?.is_none() {
-            self.places.disk.mkdir(&*dir, name.as_bytes(), Mode::RWXU)?;
-            self.places.forget();
+        match self.places.see(&*dir, &name)? {
+            None => {
+                self.places.disk.mkdir(&*dir, name.as_bytes(), Mode::RWXU)?;
+                self.places.forget();
+            }
+            Some(now) if now.kind == FileKind::Directory => {}
+            Some(_) => return Ok(Found::Newer),
         }
         // It stays writable until everything in it is back.
         let meta = Meta { mode: meta.mode | 0o700, ..meta.clone() };
@@ -172,7 +185,11 @@ fn forward(ends: &Ends<'_>, old: Option<&Seen>, new: Option<&Seen>, rule: Rule) 
             }
             // Removed since; or a staging directory was, with what the name should get.
             (None, Some(_)) if rule == Rule::Leave && old.is_some() && !half_way => return Ok(Found::Newer),
-            (_, Some(_)) if rule == Rule::Leave && ends.staged()?.is_none() => return Ok(Found::Newer),
+            // Or it has been displaced already, and what stands there was put there since.
+            (_, Some(_)) if rule == Rule::Leave && !holds_new(ends.staged()?.as_ref(), new) => {
+                return Ok(Found::Newer);
+            }
+            (_, None) if rule == Rule::Leave && ends.staged()?.is_some() => return Ok(Found::Newer),
             (Some(_), Some(_)) => ends.exchange(),
             (Some(_), None) => ends.move_out(),
             (None, Some(_)) => ends.move_in(),
@@ -193,10 +210,7 @@ fn forward(ends: &Ends<'_>, old: Option<&Seen>, new: Option<&Seen>, rule: Rule) 
 }
 
 fn backward(ends: &Ends<'_>, new: Option<&Seen>) -> io::Result<Found> {
-    let is_new = |seen: &Option<Seen>| match (seen, new) {
-        (Some(seen), Some(new)) => seen.is(new),
-        _ => false,
-    };
+    let is_new = |seen: &Option<Seen>| holds_new(seen.as_ref(), new);
     let now = ends.now()?;
     if ends.parked()?.is_some() {
         if is_new(&now) {
@@ -215,7 +229,7 @@ fn backward(ends: &Ends<'_>, new: Option<&Seen>) -> io::Result<Found> {
         (Some(_), Some(_)) if is_new(&now) => ends.exchange().map(|()| Found::Expected),
         (Some(_), None) => ends.move_out().map(|()| Found::Expected),
         (None, _) => ends.move_in().map(|()| Found::Expected),
-        // What was displaced is in the safety snapshot.
+        // What was displaced cannot have its name back.
         (Some(_), Some(_)) => Ok(Found::Newer),
     }
 }
@@ -229,17 +243,12 @@ impl Ends<'_> {
         self.places.see(self.area, self.slot)
     }
 
-    /// Where a victim waits while its name is being given away, on filesystems that cannot exchange names.
-    fn parking(&self) -> io::Result<Name> {
-        Name::new([self.slot.as_bytes(), b"-old"].concat()).map_err(io::Error::other)
-    }
-
     fn parked(&self) -> io::Result<Option<Seen>> {
-        self.places.see(self.area, &self.parking()?)
+        self.places.see(self.area, &parking(self.slot)?)
     }
 
     fn unpark(&self, dir: BorrowedFd<'_>, name: &Name) -> io::Result<()> {
-        self.exclusively((self.area, &self.parking()?), (dir, name))
+        self.exclusively((self.area, &parking(self.slot)?), (dir, name))
     }
 
     fn move_out(&self) -> io::Result<()> {
@@ -253,7 +262,7 @@ impl Ends<'_> {
     fn exchange(&self) -> io::Result<()> {
         match self.disk.exchange((self.area, self.slot.as_bytes()), (self.dir, self.name.as_bytes())) {
             Err(error) if unsupported(&error) => {
-                self.exclusively((self.dir, self.name), (self.area, &self.parking()?))?;
+                self.exclusively((self.dir, self.name), (self.area, &parking(self.slot)?))?;
                 self.move_in()?;
                 self.unpark(self.area, self.slot)
             }
@@ -278,6 +287,15 @@ impl Ends<'_> {
             Some(_) => Err(Errno::EXIST.into()),
         }
     }
+}
+
+fn holds_new(seen: Option<&Seen>, new: Option<&Seen>) -> bool {
+    seen.zip(new).is_some_and(|(seen, new)| seen.is(new))
+}
+
+/// Where a victim waits while its name is being given away, on filesystems that cannot exchange names.
+pub(super) fn parking(slot: &Name) -> io::Result<Name> {
+    Name::new([slot.as_bytes(), b"-old"].concat()).map_err(io::Error::other)
 }
 
 /// Whether another program changed one of the names between our look and our move.

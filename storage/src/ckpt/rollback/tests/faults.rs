@@ -197,6 +197,47 @@ fn recovery_that_dies_anywhere_is_finished_by_the_next_one() {
     }
 }
 
+/// Fails once, at a step, and from the nth operation after that on everything, as for a process that was killed then.
+#[derive(Debug)]
+struct DiesTakingBack {
+    step: &'static str,
+    failed: std::sync::atomic::AtomicBool,
+    then: Faults,
+}
+
+impl FaultHook for DiesTakingBack {
+    fn before(&self, op: Op) -> io::Result<()> {
+        match self.failed.load(Ordering::Relaxed) {
+            true => self.then.before(op),
+            false => Ok(()),
+        }
+    }
+
+    fn step(&self, name: &str) -> io::Result<()> {
+        if name == self.step && !self.failed.swap(true, Ordering::Relaxed) {
+            return Err(rustix::io::Errno::IO.into());
+        }
+        self.before(Op::Commit)
+    }
+}
+
+#[test]
+fn wherever_the_process_dies_taking_back_recovery_ends_it_and_reports_nothing() {
+    for step in ["rollback.staged", "rollback.switched", "rollback.metadata"] {
+        for nth in 0.. {
+            let scene = Scene::new();
+            let hook = Arc::new(DiesTakingBack { step, failed: false.into(), then: Faults::dying(nth) });
+            let (result, _) = scene.lab.attempt(&Disk::with_faults(hook.clone()), &scene.target);
+            assert!(result.is_err(), "{result:?}");
+            scene.is_new_after_recovery(&format!("{step}, dead at {nth}: {result:?}"));
+            if !hook.then.happened() {
+                scene.old.assert_same(&scene.lab.tree(), step);
+                break;
+            }
+        }
+    }
+}
+
 /// From a step on no byte can be written, as on a full disk. What gives space back works, which is every second write:
 /// a file is shortened after it could not be lengthened.
 #[derive(Debug)]

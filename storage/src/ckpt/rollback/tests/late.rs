@@ -235,6 +235,40 @@ fn what_is_written_to_a_new_file_is_kept_when_the_rollback_is_taken_back() {
 }
 
 #[test]
+fn a_victim_whose_name_is_taken_when_the_rollback_is_taken_back_is_in_the_safety_snapshot() {
+    let scene = Captured::new(
+        |lab| files::write(lab.at("file"), "target"),
+        |lab| {
+            files::write(lab.at("file"), "live");
+            files::write(lab.at("gone"), "live");
+            files::write(lab.at("dir/in"), "live");
+        },
+    );
+    // Written too late for the capture, too.
+    files::write(scene.lab.at("gone"), "late");
+    let ws = scene.lab.ws();
+    let act = move |_| {
+        files::write(ws.join("gone"), "made again");
+        files::write(ws.join("dir/other"), "made again");
+        files::remove(ws.join("file"));
+        files::write(ws.join("file"), "made again");
+        Err(rustix::io::Errno::IO.into())
+    };
+    let disk = at_step("rollback.switched", act);
+    let (result, late) = scene.lab.attempt_from(&disk, &scene.live, scene.from, &scene.target);
+    assert!(matches!(result, Err(Error::Io { .. })), "{result:?}");
+    assert_eq!(late.settled, Some(Outcome::TakenBack));
+    assert_eq!(late.published, late.kept.len());
+    scene.lab.assert_nothing_left();
+    for path in ["gone", "dir/other", "file"] {
+        assert_eq!(files::read(scene.lab.at(path)), b"made again", "{path}");
+    }
+    assert_eq!(late.content("gone").unwrap(), b"late");
+    assert_eq!(late.content("dir/in").unwrap(), b"live");
+    assert_eq!(late.content("file").unwrap(), b"live");
+}
+
+#[test]
 fn a_directory_that_was_swapped_for_a_link_is_not_followed() {
     let scene = Captured::new(
         |lab| files::write(lab.at("dir/file"), "target"),

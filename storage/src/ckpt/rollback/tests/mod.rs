@@ -247,11 +247,13 @@ struct Here<'a> {
     kept: Vec<String>,
     settled: Vec<Outcome>,
     there: bool,
+    /// Where that goes, if a test wants to see it.
+    safety: Option<Safety<'a>>,
 }
 
 impl<'a> Here<'a> {
     fn new(lab: &'a Lab) -> Self {
-        Self { lab, kept: Vec::new(), settled: Vec::new(), there: true }
+        Self { lab, kept: Vec::new(), settled: Vec::new(), there: true, safety: None }
     }
 }
 
@@ -273,7 +275,7 @@ impl LateWrites for Remember<'_, '_> {
     fn keep(&mut self, path: &RelPath, dir: BorrowedFd<'_>, name: &Name) -> Result<bool> {
         assert!(crate::fs::stat(dir, name.as_bytes()).is_ok(), "{path}: nothing is there to keep");
         self.0.kept.push(path.to_string());
-        Ok(false)
+        self.0.safety.as_mut().map_or(Ok(false), |safety| safety.keep(path, dir, name))
     }
 
     fn publish(&mut self) -> Result<()> {

@@ -1,15 +1,20 @@
 //! Recovery may come days later, over new work, or to a workspace that is not there.
 
+use std::os::unix::fs::MetadataExt;
+
 use cofferdam_tests::files;
 
 use super::*;
 
 /// A rollback that died when it reached a step for the nth time, as if the machine had lost power.
 fn dead_at(lab: &Lab, target: &Manifest, step: &'static str, nth: usize) {
-    let dead = std::sync::atomic::AtomicBool::new(false);
-    let hook = Dead { step, nth, count: AtomicU64::new(0), dead };
-    let (result, _) = lab.attempt(&Disk::with_faults(std::sync::Arc::new(hook)), target);
+    let (result, _) = lab.attempt(&dying_at(step, nth), target);
     assert!(result.is_err(), "{result:?}");
+}
+
+fn dying_at(step: &'static str, nth: usize) -> Disk {
+    let dead = std::sync::atomic::AtomicBool::new(false);
+    Disk::with_faults(std::sync::Arc::new(Dead { step, nth, count: AtomicU64::new(0), dead }))
 }
 
 #[derive(Debug)]
@@ -81,18 +86,66 @@ fn new_work_that_recovery_meets_is_kept_in_place_and_in_the_safety_snapshot() {
 }
 
 #[test]
+fn what_somebody_put_back_by_hand_stays_and_the_displaced_original_is_kept() {
+    let (lab, target) = scene();
+    let live = lab.capture();
+    dead_at(&lab, &target, "rollback.switching", 4);
+    // A copy with equal size and time, as `cp -p` makes it of what lies in the staging directory.
+    let staging = lab.at(&lab.ignored().into_iter().next().unwrap().to_string());
+    for (slot, name, content) in [("0", "gone-1", "LIVE"), ("2", "file-1", "LIVE 1")] {
+        let time = std::fs::symlink_metadata(staging.join(slot)).unwrap();
+        files::remove(lab.at(name));
+        files::write(lab.at(name), content);
+        files::set_mtime(lab.at(name), time.mtime(), time.mtime_nsec());
+    }
+    let mut here = Here { safety: Some(Safety::new(&lab, live)), ..Here::new(&lab) };
+    let recovered = lab.recover_with(&Disk::default(), &mut here);
+    assert_eq!(recovered[0].outcome, Ok(Outcome::Finished));
+    assert_eq!(files::read(lab.at("gone-1")), b"LIVE");
+    assert_eq!(files::read(lab.at("file-1")), b"LIVE 1");
+    let late = here.safety.unwrap();
+    assert_eq!(late.content("gone-1").unwrap(), b"live");
+    assert_eq!(late.content("file-1").unwrap(), b"live 1");
+    lab.assert_nothing_left();
+}
+
+#[test]
+fn a_directory_made_anew_does_not_take_the_place_of_the_one_that_is_kept() {
+    let lab = Lab::new();
+    let target = lab.capture();
+    files::write(lab.at("build/precious"), "live");
+    let live = lab.capture();
+    // So that nothing in it looks as if it were written since the capture.
+    let from = Timestamp { secs: now().secs + 100, nanos: 0 };
+    assert!(lab.attempt_from(&dying_at("rollback.switched", 1), &live, from, &target).0.is_err());
+    files::write(lab.at("build/other"), "made again");
+    let mut here = Here { safety: Some(Safety::new(&lab, live)), ..Here::new(&lab) };
+    let recovered = lab.recover_with(&Disk::default(), &mut here);
+    assert_eq!(recovered[0].outcome, Ok(Outcome::Finished));
+    assert_eq!(files::read(lab.at("build/other")), b"made again");
+    assert!(!lab.at("build/precious").exists());
+    assert_eq!(here.safety.unwrap().content("build/precious").unwrap(), b"live");
+    lab.assert_nothing_left();
+}
+
+#[test]
 fn a_rollback_that_had_not_switched_is_taken_back_without_a_trace() {
     let (lab, target) = scene();
+    files::write(lab.at("dir/file"), "live");
     let before = lab.tree();
     dead_at(&lab, &target, "rollback.staged", 1);
     assert_eq!(lab.ignored().len(), 1);
     files::write(lab.at("file-2"), "new work");
+    files::set_mtime(lab.at("dir"), 1_700_000_000, 0);
     let mut here = Here::new(&lab);
     let recovered = lab.recover_with(&Disk::default(), &mut here);
     assert_eq!(recovered[0].outcome, Ok(Outcome::TakenBack));
     assert_eq!((recovered[0].warnings.len(), here.kept.len()), (0, 0));
     let changed = before.differences(&lab.tree());
-    assert!(changed.iter().all(|line| line.starts_with("file-2: ")), "{changed:?}");
+    let mine = |line: &String| line.starts_with("file-2: ") || line.starts_with("dir: ");
+    assert!(changed.iter().all(mine), "{changed:?}");
+    let (secs, nanos) = (1_700_000_000, 0);
+    assert_eq!(crate::fs::stat(lab.root(), "dir").unwrap().mtime, Timestamp { secs, nanos }, "it is newer");
     lab.assert_nothing_left();
 }
 
