@@ -172,10 +172,15 @@ impl<'a> Operation<'a> {
         for state in self.begin.dirs.iter().rev() {
             let of = |step: &&MetaStep| step.path == state.path;
             let wanted = match outcome {
-                Outcome::TakenBack => (state.mode, state.mtime),
+                // Without a switch nothing was done to the others but that some were made writable.
+                Outcome::TakenBack if switch.is_none() && !hosts.contains(&state.path) => match state.widen {
+                    true => (state.mode, None),
+                    false => continue,
+                },
+                Outcome::TakenBack => (state.mode, Some(state.mtime)),
                 Outcome::Finished if !hosts.contains(&state.path) => continue,
                 Outcome::Finished => match switch.and_then(|switch| switch.metas.iter().find(of)) {
-                    Some(MetaStep { new, .. }) => (new.mode, new.mtime),
+                    Some(MetaStep { new, .. }) => (new.mode, Some(new.mtime)),
                     None => continue,
                 },
             };
@@ -235,15 +240,15 @@ impl<'a> Operation<'a> {
         apply(disk, Thing::Named(dir.as_fd(), &name), had, &wanted).context(what)
     }
 
-    /// Gives a directory mode and time, and perhaps makes that durable.
-    fn restore(&self, state: &DirState, mode: u32, time: Timestamp, durably: bool) -> io::Result<()> {
+    /// Gives a directory its mode and perhaps its time, and perhaps makes that durable.
+    fn restore(&self, state: &DirState, mode: u32, time: Option<Timestamp>, durably: bool) -> io::Result<()> {
         let disk = self.places.disk;
         let Some(fd) = self.places.dir(&state.path)? else { return Ok(()) };
         let now = stat_fd(&fd)?;
         if now.mode != mode {
             disk.fchmod(&*fd, Mode::from_raw_mode(mode))?;
         }
-        if now.mtime != time {
+        if let Some(time) = time.filter(|time| *time != now.mtime) {
             disk.fset_times(&*fd, &mtime(time))?;
         }
         if durably { disk.fsync(&*fd) } else { Ok(()) }
