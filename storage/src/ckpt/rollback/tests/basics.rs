@@ -79,7 +79,7 @@ fn nothing_is_touched_if_nothing_differs() {
     let counting = std::sync::Arc::new(faults::Faults::never());
     let (result, late) = lab.attempt(&Disk::with_faults(counting.clone()), &target);
     assert_eq!(result.unwrap(), RolledBack::default());
-    assert_eq!(late.settled, Some(Outcome::Finished));
+    assert_eq!(late.settled, Some(Outcome::TakenBack), "there is nothing to undo");
     assert_eq!(counting.seen(), 0);
 }
 
