@@ -82,6 +82,9 @@ fn each_verb_prints_what_it_did_and_exits_with_the_truth() {
         (&["--help"], 0, "checkpoint", ""),
     ];
     for (words, code, stdout, stderr) in cases {
+        if words[0] == "rollback" {
+            files::append(ws.join("file"), "something to take back\n");
+        }
         let ran = ws_ckpt(&site, words);
         assert_eq!(ran.code, *code, "{words:?}: {ran:?}");
         assert!(ran.stdout.contains(stdout), "{words:?}: {ran:?}");
@@ -267,6 +270,7 @@ fn the_same_verbs_are_under_cofferdam_ckpt() {
         &["ckpt", "rollback", "-w", path, "-s", "one"],
         &["ckpt", "undo", "-w", path],
     ] {
+        files::append(ws.join("file"), "something to take back\n");
         let ran = run(&mut site.cofferdam(words));
         assert_eq!(ran.code, 0, "{words:?}: {ran:?}");
     }

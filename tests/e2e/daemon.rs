@@ -36,6 +36,7 @@ fn an_ordinary_user_needs_neither_flags_nor_variables() {
         &["list", "-w", path],
         &["check", "--read-data"],
     ] {
+        files::append(ws.join("file"), "something to take back\n");
         let ran = run(site.command(&site.programs().cofferdam).arg("ckpt").args(arguments));
         assert_eq!(ran.code, 0, "{arguments:?}: {ran:?}");
     }
