@@ -249,6 +249,19 @@ fn there_is_nothing_to_undo_before_a_rollback() {
 }
 
 #[test]
+fn a_rollback_that_changed_nothing_is_not_what_undo_takes_back() {
+    let site = site();
+    let daemon = site.start();
+    let ws = site.workspace("project");
+    daemon.checkpoint(&ws, "one");
+    files::write(ws.join("file"), "work of today\n");
+    daemon.rollback(&ws, "one");
+    daemon.rollback(&ws, "one");
+    undo(&site, &ws);
+    assert_eq!(files::read(ws.join("file")), b"work of today\n");
+}
+
+#[test]
 fn undo_outlives_the_daemon() {
     let site = site();
     let daemon = site.start();
