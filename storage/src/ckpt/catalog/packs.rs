@@ -175,9 +175,13 @@ impl Catalog {
                 }
                 Target::Capture => {}
                 Target::Rewrite { snapshot } => {
-                    diesel::update(snapshots::table.find(snapshot))
+                    let rewritten = diesel::update(snapshots::table.find(snapshot))
                         .set(snapshots::manifest.eq(&manifest.0[..]))
                         .execute(database)?;
+                    if rewritten == 0 {
+                        // Whoever asks must not believe that it is kept.
+                        return Err(Error::Catalog("the snapshot to put it into is gone".to_owned()).into());
+                    }
                 }
             }
             Ok(Publication::Published)

@@ -5,8 +5,10 @@ use std::path::Path;
 use diesel::prelude::*;
 use diesel::sql_types::Text;
 
-use super::{Catalog, CatalogCopy, connection};
+use super::{Catalog, CatalogCopy, Publication, Target, connection};
 use crate::ckpt::error::Error;
+use crate::ckpt::format::{ObjectId, ObjectKind};
+use crate::ckpt::pack::Written;
 use crate::clock::{RandomIds, WallTime};
 use crate::disk::Disk;
 use crate::fs::FileIdentity;
@@ -67,6 +69,18 @@ fn a_panic_in_a_transaction_takes_nothing_with_it() {
     register(&catalog, "/two").unwrap();
     let owners = catalog.workspaces().unwrap().into_iter().map(|row| row.workspace.owner);
     assert_eq!(owners.collect::<Vec<_>>(), [7, 7]);
+}
+
+#[test]
+fn nothing_is_published_into_a_snapshot_that_is_gone() {
+    let dir = tempfile::tempdir().unwrap();
+    let catalog = Catalog::open(&Disk::default(), dir.path()).unwrap();
+    register(&catalog, "/one").unwrap();
+    let key = catalog.workspaces().unwrap()[0].key;
+    let target = Target::Rewrite { snapshot: 99 };
+    let manifest = ObjectId::of(ObjectKind::Manifest, b"x");
+    let published = catalog.publish(key, &target, None, &manifest, &Written::default(), &RandomIds);
+    assert!(matches!(published, Ok(Publication::Refused(Error::Catalog(_)))), "{published:?}");
 }
 
 #[test]
