@@ -45,16 +45,9 @@ impl Store {
         let op = self.ids.fresh();
         let began = self.clock.wall();
         let captured = self.capture_live(peer, held, |captured| {
-            if is_same_tree(&captured.manifest, target) {
-                return Ok(Some(Target::Capture));
-            }
             let row = NewRow::safety(held.row.key, &op, began, &captured.id);
             Ok(Some(Target::Snapshot(row)))
         })?;
-        if is_same_tree(&captured.manifest, target) {
-            // Asked for twice, say: undo still goes back to before the first time.
-            return Ok(RolledBack::default());
-        }
         let Some(safety) = self.catalog.safety_of(held.row.key, &op)? else {
             return Err(Error::Catalog(format!("the safety snapshot {op} is gone")));
         };
@@ -162,12 +155,6 @@ fn line(recovered: &Recovered) -> String {
         line.push_str(&format!("; {} was newer and is kept", warning.path));
     }
     line
-}
-
-/// Whether there is nothing to give back. What could not be captured faithfully does not count: neither can it be
-/// restored.
-fn is_same_tree(live: &Manifest, target: &Manifest) -> bool {
-    (&live.root_meta, &live.root, &live.hard_links) == (&target.root_meta, &target.root, &target.hard_links)
 }
 
 fn timestamp(time: WallTime) -> Timestamp {
