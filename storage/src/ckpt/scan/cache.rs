@@ -14,6 +14,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{CWD, Mode, OFlags};
 
+use super::boot::BootId;
 use super::frame::{Commit, FrameKind, Head, PathHash};
 use crate::ckpt::error::{Context, Result};
 use crate::ckpt::format::{FORMAT_VERSION, ObjectId};
@@ -22,7 +23,7 @@ use crate::peer::as_daemon;
 
 const MAGIC: &[u8; 8] = b"cofstat\n";
 /// Of the frames and of the records' own bytes; the entries in them have the store's [`FORMAT_VERSION`].
-const CACHE_VERSION: u32 = 1;
+const CACHE_VERSION: u32 = 2;
 const HEADER: usize = MAGIC.len() + 8;
 /// A smaller file is not worth writing anew.
 const SMALL: u64 = 1 << 20;
@@ -31,11 +32,16 @@ const GATHER: usize = 256 << 10;
 
 /// The stat cache of one workspace: a record per directory in an append-only, checksummed file that is never
 /// fsynced. Losing it costs a full read and nothing else, so a cache that cannot be written goes on empty.
+///
+/// It holds for one boot. When the machine stops without warning, the cache may be on disk and a file's new bytes not,
+/// while its times are: then the key is equal and the content another.
 #[derive(Debug)]
 pub struct StatCache {
     disk: Disk,
     path: PathBuf,
     file: File,
+    /// The boot that is running; without it nothing is kept.
+    boot: Option<BootId>,
     /// What the last commit left.
     committed: State,
     /// What the last capture found; becomes the committed state or nothing.
@@ -78,24 +84,33 @@ struct Running {
 }
 
 impl StatCache {
-    /// Opens or creates the cache. Its records are used only if the cache was last committed for `base`, the
-    /// manifest that the catalog protects from collection: every object a record refers to is reachable from it.
-    pub fn open(disk: &Disk, file: &Path, base: Option<&ObjectId>) -> Result<Self> {
-        as_daemon(|| Self::open_as_daemon(disk, file, base))
+    /// Opens or creates the cache. Its records are used only if the cache was last committed in this `boot`, and for
+    /// `base`, the manifest that the catalog protects from collection: every object a record refers to is reachable
+    /// from it.
+    pub fn open(disk: &Disk, file: &Path, base: Option<&ObjectId>, boot: Option<BootId>) -> Result<Self> {
+        as_daemon(|| Self::open_as_daemon(disk, file, base, boot))
             .context(|| format!("open the stat cache {}", file.display()))
     }
 
-    fn open_as_daemon(disk: &Disk, path: &Path, base: Option<&ObjectId>) -> io::Result<Self> {
+    fn open_as_daemon(
+        disk: &Disk,
+        path: &Path,
+        base: Option<&ObjectId>,
+        boot: Option<BootId>,
+    ) -> io::Result<Self> {
         let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file: OwnedFd = match rustix::fs::open(path, flags, Mode::empty()) {
             Err(rustix::io::Errno::NOENT) => disk.create(CWD, path, OFlags::RDWR, Mode::RUSR | Mode::WUSR)?,
             opened => opened?,
         };
         let file = File::from(file);
-        let state = if base.is_some() { State::load(&file).unwrap_or_default() } else { State::default() };
+        let state = match (base, boot) {
+            (Some(_), Some(boot)) => State::load(&file, boot).unwrap_or_default(),
+            _ => State::default(),
+        };
         let committed = if state.base.as_ref() == base { state } else { State::default() };
         let running = Mutex::new(Running::after(&committed));
-        Ok(Self { disk: disk.clone(), path: path.to_owned(), file, committed, running })
+        Ok(Self { disk: disk.clone(), path: path.to_owned(), file, boot, committed, running })
     }
 
     /// The records of the last [`capture`](super::capture()) hold from now on: its manifest `base` is published.
@@ -118,6 +133,9 @@ impl StatCache {
         if !running.begun || nothing_new {
             return Ok(());
         }
+        let Some(boot) = self.boot else {
+            return Err(io::Error::other(format!("{} cannot be read", BootId::FILE)));
+        };
         if running.failed {
             return Err(io::Error::other("not all records were written"));
         }
@@ -128,18 +146,18 @@ impl StatCache {
                 running.gone(*path);
             }
         }
-        running.commit(base);
+        running.commit(base, boot);
         running.write(&self.disk, &self.file)?;
         self.committed = running.take();
         let live: u64 = self.committed.index.values().map(|place| u64::from(place.len)).sum();
         if self.committed.len > SMALL && live < self.committed.len / 2 {
-            self.rewrite()?;
+            self.rewrite(boot)?;
         }
         Ok(())
     }
 
     /// Writes what is live into a new file and puts that in the place of the old one.
-    fn rewrite(&mut self) -> io::Result<()> {
+    fn rewrite(&mut self, boot: BootId) -> io::Result<()> {
         let Some(base) = self.committed.base else { return Ok(()) };
         let mut fresh = self.path.clone().into_os_string();
         fresh.push(".new");
@@ -161,7 +179,7 @@ impl StatCache {
                 running.record(&head, &record, &self.disk, &file)?;
             }
         }
-        running.commit(&base);
+        running.commit(&base, boot);
         running.write(&self.disk, &file)?;
         self.disk.rename((CWD, &*fresh), (CWD, &*self.path))?;
         self.committed = running.take();
@@ -220,8 +238,8 @@ impl StatCache {
 }
 
 impl State {
-    /// Reads the file up to its last commit; what cannot be read ends it.
-    fn load(file: &File) -> io::Result<Self> {
+    /// Reads the file up to its last commit; what cannot be read ends it, and so does a commit of another boot.
+    fn load(file: &File, boot: BootId) -> io::Result<Self> {
         let mut state = Self::default();
         let size = file.metadata()?.len();
         rustix::fs::seek(file, rustix::fs::SeekFrom::Start(0))?;
@@ -247,7 +265,8 @@ impl State {
                 FrameKind::Commit => {
                     let mut body = [0; Commit::LEN];
                     file.read_exact(&mut body)?;
-                    let commit = Commit::decode(&body).filter(|c| head.covers(&body) && c.chain == chain);
+                    let commit = Commit::decode(&body).filter(|_| head.covers(&body));
+                    let commit = commit.filter(|commit| commit.chain == chain && commit.boot == boot);
                     let Some(commit) = commit else { break };
                     for (path, place) in since_commit.drain(..) {
                         match place {
@@ -298,8 +317,8 @@ impl Running {
         self.append(&Head::of(FrameKind::Gone, path, &[]), &[]);
     }
 
-    fn commit(&mut self, base: &ObjectId) {
-        let body = Commit { base: *base, chain: self.chain }.encode();
+    fn commit(&mut self, base: &ObjectId, boot: BootId) {
+        let body = Commit { base: *base, boot, chain: self.chain }.encode();
         self.append(&Head::of(FrameKind::Commit, Commit::PATH, &body), &body);
         self.base = Some(*base);
     }

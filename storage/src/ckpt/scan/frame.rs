@@ -2,6 +2,7 @@
 
 use std::io::{self, Read};
 
+use super::boot::BootId;
 use crate::ckpt::format::ObjectId;
 use crate::path::RelPath;
 
@@ -122,19 +123,21 @@ impl Head {
     }
 }
 
-/// What a commit says: which manifest the records belong to, and the digest of all frames before it, so that a frame
-/// that was lost on the way is missed.
+/// What a commit says: which manifest the records belong to, in which boot that was, and the digest of all frames before
+/// it, so that a frame that was lost on the way is missed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Commit {
     /// The manifest.
     pub(super) base: ObjectId,
+    /// The boot.
+    pub(super) boot: BootId,
     /// See [`Head::chained`].
     pub(super) chain: u64,
 }
 
 impl Commit {
     /// Bytes of the body.
-    pub(super) const LEN: usize = 40;
+    pub(super) const LEN: usize = 56;
     /// What a commit's head has for a path.
     pub(super) const PATH: PathHash = PathHash([0; 16]);
 
@@ -142,14 +145,20 @@ impl Commit {
     pub(super) fn encode(&self) -> [u8; Self::LEN] {
         let mut body = [0; Self::LEN];
         body[..32].copy_from_slice(&self.base.0);
-        body[32..].copy_from_slice(&self.chain.to_le_bytes());
+        body[32..48].copy_from_slice(&self.boot.0);
+        body[48..].copy_from_slice(&self.chain.to_le_bytes());
         body
     }
 
     /// Reads the body.
     pub(super) fn decode(body: &[u8; Self::LEN]) -> Option<Self> {
-        let (base, chain) = body.split_first_chunk()?;
-        Some(Self { base: ObjectId(*base), chain: u64::from_le_bytes(chain.try_into().ok()?) })
+        let (base, rest) = body.split_first_chunk()?;
+        let (boot, chain) = rest.split_first_chunk()?;
+        Some(Self {
+            base: ObjectId(*base),
+            boot: BootId(*boot),
+            chain: u64::from_le_bytes(chain.try_into().ok()?),
+        })
     }
 }
 

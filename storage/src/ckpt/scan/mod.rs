@@ -1,5 +1,6 @@
 //! Walking a live tree and capturing what changed since it was last read.
 
+mod boot;
 mod cache;
 mod capture;
 mod file;
@@ -15,5 +16,6 @@ mod tests;
 mod walk;
 mod xattr;
 
+pub use boot::BootId;
 pub use cache::StatCache;
 pub use capture::{Capture, Captured, capture, capture_entry};

@@ -8,7 +8,7 @@ use crate::ckpt::catalog::{Publication, Target};
 use crate::ckpt::error::{Context, Error, Result};
 use crate::ckpt::format::ObjectId;
 use crate::ckpt::pack::{PackId, PackWriter, Written};
-use crate::ckpt::scan::{Capture, Captured, StatCache, capture};
+use crate::ckpt::scan::{BootId, Capture, Captured, StatCache, capture};
 use crate::peer::Peer;
 
 /// How often a capture is published anew whose packs were condemned under it. Collection condemns only what nothing
@@ -28,7 +28,7 @@ impl Store {
         let file = self.places.cache(&held.row.workspace.id);
         for _ in 0..ATTEMPTS {
             let base = self.registered(&held.row.workspace.id)?.last_capture;
-            let mut cache = StatCache::open(&self.disk, &file, base.as_ref())?;
+            let mut cache = StatCache::open(&self.disk, &file, base.as_ref(), BootId::current())?;
             let pack = self.catalog.reserve_pack(&*self.ids)?;
             let writer = PackWriter::new(self.reader.clone(), pack);
             let work =

@@ -212,8 +212,26 @@ fn a_cache_is_not_used_for_another_manifest_than_its_own() {
     fixture.reopen_cache(&first);
     let (again, puts) = fixture.publish();
     assert_eq!((again.id, puts), (second.id, all));
-    fixture.cache = StatCache::open(&Disk::default(), &fixture.cache_file(), None).unwrap();
+    fixture.cache = StatCache::open(&Disk::default(), &fixture.cache_file(), None, fixture.boot).unwrap();
     assert_eq!(fixture.publish().1, all);
+}
+
+#[test]
+fn a_cache_is_not_used_in_another_boot_than_its_own() {
+    let mut fixture = Fixture::new();
+    small_project(&fixture);
+    let (first, all) = fixture.publish();
+    fixture.reopen_cache(&first);
+    assert_eq!(fixture.publish().1, 0);
+    // The last of them is the first again: no cache comes back to life.
+    for boot in [Some(BootId([2; 16])), None, Some(BootId([1; 16]))] {
+        fixture.boot = boot;
+        fixture.reopen_cache(&first);
+        let (again, puts) = fixture.publish();
+        assert_eq!((again.id, puts), (first.id, all), "{boot:?}");
+    }
+    fixture.reopen_cache(&first);
+    assert_eq!(fixture.publish().1, 0);
 }
 
 #[test]
@@ -273,7 +291,7 @@ fn a_cache_that_cannot_be_written_costs_a_reading_and_nothing_else() {
     let mut fixture = Fixture::new();
     small_project(&fixture);
     let disk = Disk::with_faults(std::sync::Arc::new(Full));
-    fixture.cache = StatCache::open(&disk, &fixture.cache_file(), None).unwrap();
+    fixture.cache = StatCache::open(&disk, &fixture.cache_file(), None, fixture.boot).unwrap();
     let (first, all) = fixture.publish();
     assert_eq!(fixture.publish().1, all);
     fixture.reopen_cache(&first);

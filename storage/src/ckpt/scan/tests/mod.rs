@@ -36,6 +36,8 @@ struct Fixture {
     peer: Peer,
     clock: Later,
     objects: MemoryObjects,
+    /// The boot of caches that are opened from now on.
+    boot: Option<BootId>,
     cache: StatCache,
     ignore: HashSet<RelPath>,
 }
@@ -44,12 +46,14 @@ impl Fixture {
     fn new() -> Self {
         let dir = restful_dir();
         std::fs::create_dir(dir.path().join("ws")).unwrap();
-        let cache = StatCache::open(&Disk::default(), &dir.path().join("cache"), None).unwrap();
+        let boot = Some(BootId([1; 16]));
+        let cache = StatCache::open(&Disk::default(), &dir.path().join("cache"), None, boot).unwrap();
         Self {
             dir,
             peer: Peer::own(),
             clock: Later(10_000_000_000),
             objects: MemoryObjects::new(),
+            boot,
             cache,
             ignore: HashSet::new(),
         }
@@ -95,7 +99,7 @@ impl Fixture {
     fn capture_afresh(&mut self) -> Captured {
         let root = Root::open(&self.ws()).unwrap();
         let file = self.dir.path().join("other-cache");
-        let mut cache = StatCache::open(&Disk::default(), &file, None).unwrap();
+        let mut cache = StatCache::open(&Disk::default(), &file, None, self.boot).unwrap();
         let (peer, sink, clock) = (&self.peer, &self.objects, &self.clock);
         let work = Capture { root: &root, peer, sink, clock, ignore: &self.ignore };
         capture(&work, &mut cache).unwrap()
@@ -103,7 +107,8 @@ impl Fixture {
 
     /// As after a restart of the daemon.
     fn reopen_cache(&mut self, base: &Captured) {
-        self.cache = StatCache::open(&Disk::default(), &self.cache_file(), Some(&base.id)).unwrap();
+        let file = self.cache_file();
+        self.cache = StatCache::open(&Disk::default(), &file, Some(&base.id), self.boot).unwrap();
     }
 
     fn cache_file(&self) -> PathBuf {
