@@ -175,6 +175,13 @@ pub(crate) mod testing {
             Self(at.cast())
         }
 
+        /// Loads one byte.
+        pub(crate) fn load(&self, at: usize) -> u8 {
+            assert!(at < PAGE);
+            // SAFETY: within the mapping, which lives as long as self.
+            unsafe { self.0.add(at).read_volatile() }
+        }
+
         /// Stores one byte.
         pub(crate) fn store(&self, at: usize, byte: u8) {
             assert!(at < PAGE);

@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 
 use super::cache::StatCache;
+use super::filesystem::Filesystem;
 use super::listing::SharedName;
 use super::walk::{Top, Walk};
 use crate::ckpt::error::{Context, Error, Result};
@@ -43,8 +44,17 @@ pub struct Captured {
 /// Changes nothing in the tree, no access time either. Fails only if the root itself cannot be read, the sink fails or
 /// this process is at its limits; whatever else cannot be read becomes a warning.
 pub fn capture(work: &Capture<'_>, cache: &mut StatCache) -> Result<Captured> {
+    capture_on(work, Filesystem::of(work.root)?, cache)
+}
+
+/// The same on a filesystem of which it is known what can be relied on.
+pub(super) fn capture_on(
+    work: &Capture<'_>,
+    filesystem: Filesystem,
+    cache: &mut StatCache,
+) -> Result<Captured> {
     cache.begin();
-    let top = Walk::new(work, work.root, Some(cache))?.run(None)?;
+    let top = Walk::new(work, work.root, filesystem, Some(cache))?.run(None)?;
     let Some(Top { meta, kind: EntryKind::Directory(Some(root)), tally }) = top else {
         return Err(Error::io("read the workspace", io::ErrorKind::NotFound.into()));
     };
@@ -67,7 +77,7 @@ pub fn capture_entry(work: &Capture<'_>, dir: BorrowedFd<'_>, name: &Name) -> Re
     let root = Root::held(dir).context(|| "hold a directory".into())?;
     // What is ignored has paths below another root.
     let work = Capture { ignore: &HashSet::new(), ..*work };
-    let top = Walk::new(&work, &root, None)?.run(Some(name.clone()))?;
+    let top = Walk::new(&work, &root, Filesystem::of(&root)?, None)?.run(Some(name.clone()))?;
     Ok(top.map(|top| Entry { name: name.clone(), meta: top.meta, kind: top.kind }))
 }
 

@@ -37,7 +37,7 @@ pub(super) struct FileReader<'a> {
     pub(super) clock: &'a dyn Clock,
     /// When times prove rest.
     pub(super) settled: Settled,
-    /// What a sync is good for.
+    /// What its files' times show.
     pub(super) filesystem: Filesystem,
     /// For small files; kept between them.
     pub(super) buffer: Vec<u8>,
@@ -111,7 +111,7 @@ impl FileReader<'_> {
             reads += 1;
             let start = self.clock.wall();
             let before = stat_fd(&file).map_err(Stop::File)?;
-            let trusted = self.settled.holds(&before, start) && self.no_writer(&file);
+            let trusted = self.settled.holds(&before, start) && self.writes_will_show(&file);
             let xattrs = xattr::of_open(&file)?;
             let (size, content) = self.content(&file, &before)?;
             let after = stat_fd(&file).map_err(Stop::File)?;
@@ -125,8 +125,11 @@ impl FileReader<'_> {
     }
 
     /// Whether whoever writes to the file from now on will move its times. A store through a mapping that is already
-    /// there would not.
-    fn no_writer(&self, file: &OwnedFd) -> bool {
+    /// there would not, and in memory one through any mapping.
+    fn writes_will_show(&self, file: &OwnedFd) -> bool {
+        if !self.filesystem.new_mappings_show() {
+            return false;
+        }
         match sys::writers(file) {
             Writers::None => true,
             Writers::Some => false,

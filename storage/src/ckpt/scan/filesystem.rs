@@ -25,7 +25,7 @@ enum Backing {
 const EXT: u64 = 0xef53;
 const XFS: u64 = 0x5846_5342;
 const BTRFS: u64 = 0x9123_683e;
-const TMPFS: u64 = 0x0102_1994;
+pub(super) const TMPFS: u64 = 0x0102_1994;
 const RAMFS: u64 = 0x8584_58f6;
 const F2FS: u64 = 0xf2f5_2010;
 const ZFS: u64 = 0x2fc1_2fc1;
@@ -46,6 +46,12 @@ impl Filesystem {
         })
     }
 
+    /// Whether the first store through a mapping that is made from now on moves the file's times. Not in memory: a page
+    /// there that was only read through a mapping can be written without the kernel's knowing.
+    pub(super) fn new_mappings_show(self) -> bool {
+        !matches!(self.backing, Backing::Memory)
+    }
+
     /// Whether after fdatasync the next store through a mapping moves the file's times again. In memory there is nothing
     /// to sync.
     pub(super) fn sync_rearms_mappings(self, file: impl AsFd) -> bool {
@@ -53,6 +59,15 @@ impl Filesystem {
             Backing::Disk => true,
             Backing::Memory => false,
             Backing::Layer => sys::is_on_disk(file),
+        }
+    }
+
+    /// The same, taken for one on a disk if it is in memory, as directories for temporary files often are.
+    #[cfg(test)]
+    pub(super) fn as_if_on_disk(self) -> Self {
+        match self.backing {
+            Backing::Memory => Self { backing: Backing::Disk, ..self },
+            Backing::Disk | Backing::Layer => self,
         }
     }
 }

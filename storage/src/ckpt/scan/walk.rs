@@ -110,8 +110,12 @@ struct Change {
 
 impl<'a> Walk<'a> {
     /// A walk through what lies below `root`.
-    pub(super) fn new(work: &'a Capture<'a>, root: &'a Root, cache: Option<&'a StatCache>) -> Result<Self> {
-        let filesystem = Filesystem::of(root)?;
+    pub(super) fn new(
+        work: &'a Capture<'a>,
+        root: &'a Root,
+        filesystem: Filesystem,
+        cache: Option<&'a StatCache>,
+    ) -> Result<Self> {
         let mount = stat_fd(root).context(|| "stat the workspace".into())?.mount;
         Ok(Self {
             work,

@@ -5,6 +5,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 
 use proptest::prelude::*;
 
+use super::super::filesystem::TMPFS;
 use super::*;
 use crate::disk::{FaultHook, Op};
 use crate::sys::testing::SharedMapping;
@@ -146,6 +147,33 @@ fn a_store_through_a_mapping_after_a_checkpoint_is_in_the_next_one() {
 }
 
 #[test]
+fn a_store_in_memory_that_nothing_shows_is_in_the_next_checkpoint() {
+    let shared_memory = Path::new("/dev/shm");
+    let is_in_memory = rustix::fs::statfs(shared_memory).is_ok_and(|found| found.f_type as u64 == TMPFS);
+    let Some(dir) = is_in_memory.then(|| tempfile::tempdir_in(shared_memory).ok()).flatten() else {
+        eprintln!("skipped: {} is no tmpfs to write to", shared_memory.display());
+        return;
+    };
+    let mut fixture = Fixture::within(dir);
+    fixture.write("mapped", [0; 4096]);
+    let (first, _) = fixture.publish();
+    assert_eq!(fixture.bytes(&first, "mapped")[0], 0);
+    let times = |fixture: &Fixture| {
+        let stat = fs::metadata(fixture.at("mapped")).unwrap();
+        (stat.mtime(), stat.mtime_nsec(), stat.ctime(), stat.ctime_nsec())
+    };
+    let before = times(&fixture);
+    let file = fs::File::options().read(true).write(true).open(fixture.at("mapped")).unwrap();
+    let mapping = SharedMapping::new(&file);
+    assert_eq!(mapping.load(0), 0);
+    mapping.store(0, 1);
+    drop((mapping, file));
+    assert_eq!(times(&fixture), before, "that is what makes it hard");
+    let (second, _) = fixture.publish();
+    assert_eq!(fixture.bytes(&second, "mapped")[0], 1);
+}
+
+#[test]
 fn a_file_that_somebody_has_open_for_writing_is_read_every_time() {
     let mut fixture = Fixture::new();
     fixture.write("log", "x");
@@ -180,7 +208,7 @@ fn a_file_changed_a_moment_before_it_was_read_is_read_again() {
         let before = fixture.objects.puts();
         let (peer, sink, ignore) = (&fixture.peer, &fixture.objects, &fixture.ignore);
         let work = Capture { root: &root, peer, sink, clock: &clock, ignore };
-        let captured = capture(&work, &mut fixture.cache).unwrap();
+        let captured = capture_on(&work, (fixture.filesystem)(&root), &mut fixture.cache).unwrap();
         fixture.cache.commit(&captured.id);
         assert_eq!(fixture.objects.puts() - before - 1, expected);
     }

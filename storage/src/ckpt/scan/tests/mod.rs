@@ -8,6 +8,8 @@ mod kinds;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use super::capture::capture_on;
+use super::filesystem::Filesystem;
 use super::*;
 use crate::ckpt::format::testing::MemoryObjects;
 use crate::ckpt::format::{Content, Entry, EntryKind, Extents, ObjectKind, ObjectSink, ObjectSource, Tree};
@@ -35,6 +37,8 @@ struct Fixture {
     dir: tempfile::TempDir,
     peer: Peer,
     clock: Later,
+    /// What captures take the workspace's filesystem for.
+    filesystem: fn(&Root) -> Filesystem,
     objects: MemoryObjects,
     /// The boot of caches that are opened from now on.
     boot: Option<BootId>,
@@ -44,7 +48,14 @@ struct Fixture {
 
 impl Fixture {
     fn new() -> Self {
-        let dir = restful_dir();
+        Self {
+            filesystem: |root| Filesystem::of(root).unwrap().as_if_on_disk(),
+            ..Self::within(restful_dir())
+        }
+    }
+
+    /// With nothing assumed.
+    fn within(dir: tempfile::TempDir) -> Self {
         std::fs::create_dir(dir.path().join("ws")).unwrap();
         let boot = Some(BootId([1; 16]));
         let cache = StatCache::open(&Disk::default(), &dir.path().join("cache"), None, boot).unwrap();
@@ -52,6 +63,7 @@ impl Fixture {
             dir,
             peer: Peer::own(),
             clock: Later(10_000_000_000),
+            filesystem: |root| Filesystem::of(root).unwrap(),
             objects: MemoryObjects::new(),
             boot,
             cache,
@@ -76,7 +88,7 @@ impl Fixture {
     fn try_capture_into(&mut self, sink: &dyn ObjectSink) -> Result<Captured> {
         let root = Root::open(&self.ws()).unwrap();
         let work = Capture { root: &root, peer: &self.peer, sink, clock: &self.clock, ignore: &self.ignore };
-        capture(&work, &mut self.cache)
+        capture_on(&work, (self.filesystem)(&root), &mut self.cache)
     }
 
     /// A capture that is not published.
@@ -154,7 +166,8 @@ impl Fixture {
     }
 }
 
-/// A directory in which files can be proven to be at rest: not on an overlay in memory.
+/// A directory in which files can be proven to be at rest, once it is taken for one on a disk: not on an overlay in
+/// memory.
 fn restful_dir() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let probe = tempfile::tempfile_in(&dir).unwrap();
