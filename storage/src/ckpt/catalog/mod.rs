@@ -2,7 +2,7 @@
 //!
 //! One connection, which holds the database exclusively: so SQLite keeps its WAL index in memory instead of in a
 //! mapped file, and a full disk can neither keep the daemon from starting nor kill it in a page fault. Other
-//! processes read a [copy](copy). Every change is one IMMEDIATE transaction, synced before it is acknowledged.
+//! processes read a [copy]. Every change is one IMMEDIATE transaction, synced before it is acknowledged.
 
 mod connection;
 mod copy;
