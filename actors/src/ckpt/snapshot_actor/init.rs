@@ -30,12 +30,13 @@ impl Handler<InitWorkspace> for SnapshotActor {
 }
 
 impl SnapshotActor {
-    /// Reads a new workspace's tree in the background, unless a checkpoint has read it by the time it is its turn.
+    /// Reads a new workspace's tree in the background, unless a write has begun to work on it by the time it is its
+    /// turn: whoever waits for that one has less patience than for a first reading.
     fn prime(&mut self, id: WorkspaceId, peer: Peer, ctx: &mut Context<Self>) {
         let turn = Arc::clone(&self.primes).acquire_owned();
         ctx.spawn(turn.into_actor(self).then(move |turn, actor, _| {
             match actor.registry.get(&id) {
-                Some(registered) if registered.view.snapshots.is_empty() => {
+                Some(registered) if registered.view.snapshots.is_empty() && registered.is_idle() => {
                     registered.priming.send_replace(true);
                 }
                 _ => return done(()),

@@ -154,6 +154,28 @@ async fn new_trees_are_read_one_at_a_time_and_not_after_a_checkpoint_has() {
 }
 
 #[actix::test]
+async fn a_tree_that_somebody_works_on_is_not_read_in_advance_and_keeps_the_next_waiting_for_4_s_only() {
+    tokio::time::pause();
+    let backend = FakeBackend::with(&[("/a", ALICE), ("/b", ALICE)]);
+    let daemon = Daemon::probed(&backend);
+    let first = daemon.ask(init(ALICE, "/a")).await.unwrap();
+    let prime = daemon.inbox(&first).next::<Prime>().await;
+    let ws = daemon.ask(init(ALICE, "/b")).await.unwrap();
+    let mut inbox = daemon.inbox(&ws);
+    let running = daemon.send(checkpoint(ALICE, "/b", "one"));
+    let write = inbox.next::<Checkpoint>().await;
+    write.begin();
+    prime.done((), Some(view(&backend, &first, &[], 0)));
+    daemon.arrived().await;
+    assert!(inbox.is_empty());
+    let before = tokio::time::Instant::now();
+    assert_refused(daemon.ask(rollback("/b", "one")).await, Code::WriteLockConflict, CONFLICT);
+    assert_eq!(before.elapsed().as_secs(), 4);
+    write.done(created("one"), Some(view(&backend, &ws, &["one"], 1)));
+    running.await.unwrap().unwrap();
+}
+
+#[actix::test]
 async fn a_tree_that_cannot_be_read_in_advance_is_registered_all_the_same() {
     let backend = FakeBackend::with(&[("/p", ALICE)]);
     let daemon = Daemon::start(&backend).await;
