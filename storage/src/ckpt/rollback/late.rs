@@ -1,6 +1,7 @@
 //! Writes that came after the safety snapshot was captured, found in what the switch displaced.
 
 use std::collections::{HashMap, HashSet};
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{Mode, OFlags};
@@ -121,7 +122,7 @@ impl Inspector<'_> {
         let Some(now) = self.places.see(&*dir, &name).context(what)? else { return Ok(()) };
         // After a crash the time of change may be our own doing.
         if step.is_written(&now) || (rule == Rule::Displace && since(now.ctime, self.captured_from)) {
-            self.keep(&step.path, &dir, &name)?;
+            if_readable(self.keep(&step.path, &dir, &name))?;
         }
         Ok(())
     }
@@ -132,7 +133,7 @@ impl Inspector<'_> {
     }
 
     /// The same, going forward: if it is a later state of what was there before the rollback, the safety snapshot takes
-    /// it in. That has the only copy of everything else that was there, so nothing takes the place of that.
+    /// it in. That may have the only copy of everything else that was there, so nothing takes the place of that.
     pub(super) fn left_forward(&mut self, step: &Step, live: &ObjectId) -> Result<()> {
         let path = &step.path;
         self.left(path);
@@ -150,14 +151,14 @@ impl Inspector<'_> {
         }
         let Some(dir) = self.places.dir(&parent).context(what)? else { return Ok(()) };
         if self.places.see(&*dir, &name).context(what)?.is_some() {
-            self.late.keep(path, dir.as_fd(), &name)?;
+            if_readable(keep(self.late, path, &dir, &name))?;
         }
         Ok(())
     }
 
     /// Gives something to the safety snapshot; if that did not have it, the user is told.
     fn keep(&mut self, path: &RelPath, dir: &OwnedFd, name: &Name) -> Result<()> {
-        if self.late.keep(path, dir.as_fd(), name)? {
+        if keep(self.late, path, dir, name)? {
             self.warnings.push(Warning { path: path.clone(), kind: WarningKind::LateWrite });
         }
         Ok(())
@@ -188,13 +189,31 @@ impl Inspector<'_> {
         let captured_from = self.captured_from;
         compare(places, source, at, node, Some(captured_from), &mut |below, dir, name| {
             let path = under(path, below);
-            if late.keep(&path, dir.as_fd(), name)? {
+            if keep(late, &path, dir, name)? {
                 kept.push(Warning { path, kind: WarningKind::LateWrite });
             }
             Ok(())
         })?;
         self.warnings.extend(kept);
         Ok(())
+    }
+}
+
+/// Gives something to the safety snapshot. True if that did not have it.
+fn keep(late: &mut dyn LateWrites, path: &RelPath, dir: &OwnedFd, name: &Name) -> Result<bool> {
+    late.keep(path, dir.as_fd(), name).map_err(|error| match error {
+        Error::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+            Error::io(format!("keep what was written to {path} meanwhile; make it readable"), source)
+        }
+        other => other,
+    })
+}
+
+/// What stays in the tree needs no copy if it cannot be read.
+fn if_readable<T: Default>(kept: Result<T>) -> Result<T> {
+    match kept {
+        Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::PermissionDenied => Ok(T::default()),
+        kept => kept,
     }
 }
 

@@ -75,7 +75,8 @@ pub struct Job<'a> {
 /// for [`LateWrites::publish`] and [`LateWrites::settle`].
 pub trait LateWrites {
     /// Puts what stands at `name` in `dir` now (everything beneath it included) into the safety snapshot at `path`,
-    /// in place of what that has there. True if this made a difference; false if the snapshot had exactly that.
+    /// in place of what that has there. True if this made a difference; false if the snapshot had exactly that. Fails
+    /// with `ErrorKind::PermissionDenied` if not all of it can be read; the snapshot then has what it had.
     fn keep(&mut self, path: &RelPath, dir: BorrowedFd<'_>, name: &Name) -> Result<bool>;
 
     /// Makes durable all that was kept. Called before anything of it is removed; again after a crash.

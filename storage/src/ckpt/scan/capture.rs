@@ -72,12 +72,17 @@ pub(super) fn capture_on(
     Ok(Captured { manifest, id })
 }
 
-/// Captures one name of a directory, everything beneath it included, without a cache. `None` if it is gone.
+/// Captures one name of a directory, everything beneath it included, without a cache. `None` if it is gone. Fails with
+/// `ErrorKind::PermissionDenied` if any of it cannot be read.
 pub fn capture_entry(work: &Capture<'_>, dir: BorrowedFd<'_>, name: &Name) -> Result<Option<Entry>> {
     let root = Root::held(dir).context(|| "hold a directory".into())?;
     // What is ignored has paths below another root.
     let work = Capture { ignore: &HashSet::new(), ..*work };
     let top = Walk::new(&work, &root, Filesystem::of(&root)?, None)?.run(Some(name.clone()))?;
+    let unread = |top: &Top| top.tally.warnings.iter().any(|w| w.kind == WarningKind::Unreadable);
+    if top.as_ref().is_some_and(unread) {
+        return Err(Error::io("read all of a file or directory", io::ErrorKind::PermissionDenied.into()));
+    }
     Ok(top.map(|top| Entry { name: name.clone(), meta: top.meta, kind: top.kind }))
 }
 

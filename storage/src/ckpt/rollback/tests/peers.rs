@@ -65,6 +65,29 @@ fn foreign_owners_set_id_bits_and_capabilities_are_not_restored_for_a_user() {
 }
 
 #[test]
+fn what_became_unreadable_is_not_removed_without_a_copy() {
+    let lab = lab().unwrap_or_else(Lab::new);
+    let target = lab.capture();
+    files::write(lab.at("file"), "live");
+    files::write(lab.at("dir/file"), "live");
+    if is_root() {
+        give_all(lab.ws(), NOBODY);
+    }
+    let (from, live) = (now(), lab.capture());
+    for path in ["file", "dir/file"] {
+        files::append(lab.at(path), " and late");
+        files::chmod(lab.at(path), 0);
+        let (result, late) = lab.attempt_from(&Disk::default(), &live, from, &target);
+        assert!(result.unwrap_err().to_string().contains("make it readable"));
+        assert_eq!(late.settled, Some(Outcome::TakenBack));
+        assert_eq!(late.content(path).unwrap(), b"live");
+        lab.assert_nothing_left();
+        files::chmod(lab.at(path), 0o644);
+        assert_eq!(files::read(lab.at(path)), b"live and late");
+    }
+}
+
+#[test]
 fn a_foreign_file_that_changed_is_replaced_by_a_copy_of_our_own() {
     let Some(lab) = lab() else { skip!("only root serves others") };
     files::write(lab.at("theirs"), "x");
