@@ -129,7 +129,7 @@ pub struct Pending {
     pub staging: Vec<RelPath>,
 }
 
-/// The rollbacks that have a journal which can be read. Cheap if there is none.
+/// The rollbacks that have a journal, but for journals that make no sense. Cheap if there is none.
 pub fn pending(journal: BorrowedFd<'_>) -> Result<Vec<Pending>> {
     let mut all = Vec::new();
     for op in operations(journal)? {
@@ -140,7 +140,11 @@ pub fn pending(journal: BorrowedFd<'_>) -> Result<Vec<Pending>> {
             }
             Ok(None) => {}
             // What recovery has reported once keeps no other workspace from working.
-            Err(error) => tracing::debug!(%op, %error, "skipping a journal"),
+            Err(error @ (Error::Corrupt(_) | Error::NewerFormat { .. })) => {
+                tracing::debug!(%op, %error, "skipping a journal");
+            }
+            // Whoever asks must not go on as if there were none.
+            Err(error) => return Err(error),
         }
     }
     Ok(all)

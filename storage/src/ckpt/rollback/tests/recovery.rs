@@ -228,6 +228,21 @@ fn a_journal_cut_anywhere_counts_for_what_is_whole_in_it() {
 }
 
 #[test]
+fn a_journal_that_cannot_be_read_now_does_not_count_for_none() {
+    let (lab, target) = scene();
+    dead_at(&lab, &target, "rollback.switching", 3);
+    let op = journal::operations(lab.journal().as_fd()).unwrap().remove(0);
+    let file = lab.dir.path().join("journal").join(format!("{op}.journal"));
+    files::rename(&file, lab.dir.path().join("kept"));
+    files::mkdir(&file);
+    assert!(matches!(pending(lab.journal().as_fd()), Err(Error::Io { .. })));
+    assert!(lab.recover(&Disk::default())[0].outcome.is_err());
+    files::remove(&file);
+    files::rename(lab.dir.path().join("kept"), &file);
+    assert_eq!(lab.recover(&Disk::default())[0].outcome, Ok(Outcome::Finished));
+}
+
+#[test]
 fn only_the_workspace_that_is_asked_for_is_recovered() {
     let (lab, target) = scene();
     dead_at(&lab, &target, "rollback.switching", 3);
