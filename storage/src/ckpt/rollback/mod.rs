@@ -79,7 +79,7 @@ pub trait LateWrites {
     /// with `ErrorKind::PermissionDenied` if not all of it can be read; the snapshot then has what it had.
     fn keep(&mut self, path: &RelPath, dir: BorrowedFd<'_>, name: &Name) -> Result<bool>;
 
-    /// Makes durable all that was kept. Called before anything of it is removed; again after a crash.
+    /// Makes durable all that was kept, if anything was. Called before anything of it is removed; again after a crash.
     fn publish(&mut self) -> Result<()>;
 
     /// How the rollback ended, durably. Called before its journal goes; again after a crash, with the same outcome.

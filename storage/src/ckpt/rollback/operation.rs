@@ -98,9 +98,7 @@ impl<'a> Operation<'a> {
         }
         let mut warnings = inspector.warnings;
         drop(rights);
-        if !warnings.is_empty() {
-            late.publish()?;
-        }
+        late.publish()?;
         let _rights = self.enter()?;
         for step in &switch.metas {
             let had = step.old.as_ref().map_or(&[][..], |old| &old.xattrs);
@@ -138,9 +136,7 @@ impl<'a> Operation<'a> {
         }
         let warnings = inspector.warnings;
         drop(rights);
-        if !warnings.is_empty() {
-            late.publish()?;
-        }
+        late.publish()?;
         let _rights = self.enter()?;
         for step in &switch.metas {
             if let Some(old) = &step.old {

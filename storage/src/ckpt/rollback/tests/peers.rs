@@ -88,6 +88,35 @@ fn what_became_unreadable_is_not_removed_without_a_copy() {
 }
 
 #[test]
+fn what_was_kept_before_the_rollback_failed_is_durable_before_it_is_removed() {
+    let lab = lab().unwrap_or_else(Lab::new);
+    files::mkdir(lab.at("dir"));
+    let target = lab.capture();
+    files::write(lab.at("dir/file"), "live");
+    files::write(lab.at("secret"), "live");
+    if is_root() {
+        give_all(lab.ws(), NOBODY);
+    }
+    let (from, live) = (now(), lab.capture());
+    files::append(lab.at("dir/file"), " and late");
+    files::append(lab.at("secret"), " and late");
+    files::chmod(lab.at("secret"), 0);
+    let (dir, away) = (lab.at("dir"), lab.at("away"));
+    let act = move |_| {
+        files::rename(&dir, &away);
+        Ok(())
+    };
+    let (result, late) = lab.attempt_from(&at_step("rollback.switched", act), &live, from, &target);
+    assert!(result.unwrap_err().to_string().contains("make it readable"));
+    assert_eq!(late.settled, Some(Outcome::TakenBack));
+    lab.assert_nothing_left();
+    // The directory it would have gone back to is not there.
+    assert!(!lab.at("away/file").exists());
+    assert_eq!(late.content("dir/file").unwrap(), b"live and late");
+    assert_eq!(late.published, late.kept.len());
+}
+
+#[test]
 fn a_foreign_file_that_changed_is_replaced_by_a_copy_of_our_own() {
     let Some(lab) = lab() else { skip!("only root serves others") };
     files::write(lab.at("theirs"), "x");
