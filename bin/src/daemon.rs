@@ -102,7 +102,7 @@ fn serve(
         tracing::warn!("{notice}");
     }
     for line in recovery.lines {
-        tracing::info!("recovery: {line}");
+        tracing::warn!("recovery: {line}");
     }
     // Before there is a socket that a signal would leave behind.
     let stopping = CancellationToken::new();

@@ -34,7 +34,7 @@ pub(crate) use snapshots::{KnownTree, NewRow, SafetyRow, SnapshotRow};
 pub(crate) use workspaces::{Registered, WorkspaceRow};
 
 /// The file's name in the store's directory.
-const FILE: &str = "catalog.sqlite3";
+pub(crate) const FILE: &str = "catalog.sqlite3";
 /// Held for each write, and while a copy is made.
 const LOCK_FILE: &str = "catalog.lock";
 

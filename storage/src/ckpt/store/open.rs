@@ -9,7 +9,7 @@ use super::locks::Locks;
 use super::places::Places;
 use super::readers::Readers;
 use super::{Store, StoreOptions};
-use crate::ckpt::catalog::Catalog;
+use crate::ckpt::catalog::{self, Catalog};
 use crate::ckpt::error::{Error, Result};
 use crate::ckpt::model::RecoveryReport;
 use crate::ckpt::pack::{DirPacks, ObjectReader, PackId, PackStorage};
@@ -61,8 +61,13 @@ impl Store {
         }
         let mut known: HashSet<PackId> = pending.into_iter().collect();
         known.extend(self.catalog.all_packs()?.iter().map(|pack| pack.id));
-        for pack in present.iter().filter(|pack| !known.contains(*pack)) {
-            report.lines.push(format!("pack {pack} is not in the catalog; left where it is"));
+        let strange = present.iter().filter(|pack| !known.contains(*pack)).count();
+        if strange > 0 {
+            report.lines.push(format!(
+                "{strange} pack(s) are not in the catalog and stay where they are; if snapshots are missing, the \
+                 catalog was lost: put {} back from a backup",
+                self.places.store().join(catalog::FILE).display()
+            ));
         }
         match self.catalog.fill_pool(&*self.ids) {
             Err(error @ (Error::NoSpace { .. } | Error::Io { .. })) => {
