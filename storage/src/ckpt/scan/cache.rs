@@ -16,7 +16,6 @@ use rustix::fs::{CWD, Mode, OFlags};
 
 use super::boot::BootId;
 use super::frame::{Commit, FrameKind, Head, PathHash};
-use crate::ckpt::error::{Context, Result};
 use crate::ckpt::format::{FORMAT_VERSION, ObjectId};
 use crate::disk::Disk;
 use crate::peer::as_daemon;
@@ -31,7 +30,8 @@ const SMALL: u64 = 1 << 20;
 const GATHER: usize = 256 << 10;
 
 /// The stat cache of one workspace: a record per directory in an append-only, checksummed file that is never
-/// fsynced. Losing it costs a full read and nothing else, so a cache that cannot be written goes on empty.
+/// fsynced. Losing it costs a full read and nothing else, so a cache that cannot be opened or written goes on
+/// empty.
 ///
 /// It holds for one boot. When the machine stops without warning, the cache may be on disk and a file's new bytes not,
 /// while its times are: then the key is equal and the content another.
@@ -39,7 +39,8 @@ const GATHER: usize = 256 << 10;
 pub struct StatCache {
     disk: Disk,
     path: PathBuf,
-    file: File,
+    /// `None` if it could not be opened.
+    file: Option<File>,
     /// The boot that is running; without it nothing is kept.
     boot: Option<BootId>,
     /// What the last commit left.
@@ -87,30 +88,18 @@ impl StatCache {
     /// Opens or creates the cache. Its records are used only if the cache was last committed in this `boot`, and for
     /// `base`, the manifest that the catalog protects from collection: every object a record refers to is reachable
     /// from it.
-    pub fn open(disk: &Disk, file: &Path, base: Option<&ObjectId>, boot: Option<BootId>) -> Result<Self> {
-        as_daemon(|| Self::open_as_daemon(disk, file, base, boot))
-            .context(|| format!("open the stat cache {}", file.display()))
-    }
-
-    fn open_as_daemon(
-        disk: &Disk,
-        path: &Path,
-        base: Option<&ObjectId>,
-        boot: Option<BootId>,
-    ) -> io::Result<Self> {
-        let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file: OwnedFd = match rustix::fs::open(path, flags, Mode::empty()) {
-            Err(rustix::io::Errno::NOENT) => disk.create(CWD, path, OFlags::RDWR, Mode::RUSR | Mode::WUSR)?,
-            opened => opened?,
-        };
-        let file = File::from(file);
-        let state = match (base, boot) {
-            (Some(_), Some(boot)) => State::load(&file, boot).unwrap_or_default(),
+    pub fn open(disk: &Disk, path: &Path, base: Option<&ObjectId>, boot: Option<BootId>) -> Self {
+        let file = as_daemon(|| open_or_make(disk, path)).inspect_err(|error| {
+            tracing::warn!(cache = %path.display(), %error, "stat cache not used; this capture reads everything");
+        });
+        let file = file.ok();
+        let state = match (&file, base, boot) {
+            (Some(file), Some(_), Some(boot)) => State::load(file, boot).unwrap_or_default(),
             _ => State::default(),
         };
         let committed = if state.base.as_ref() == base { state } else { State::default() };
         let running = Mutex::new(Running::after(&committed));
-        Ok(Self { disk: disk.clone(), path: path.to_owned(), file, boot, committed, running })
+        Self { disk: disk.clone(), path: path.to_owned(), file, boot, committed, running }
     }
 
     /// The records of the last [`capture`](super::capture()) hold from now on: its manifest `base` is published.
@@ -128,6 +117,7 @@ impl StatCache {
     }
 
     fn try_commit(&mut self, base: &ObjectId) -> io::Result<()> {
+        let Some(file) = &self.file else { return Ok(()) };
         let running = self.running.get_mut().unwrap_or_else(PoisonError::into_inner);
         let nothing_new = running.index == self.committed.index && self.committed.base.as_ref() == Some(base);
         if !running.begun || nothing_new {
@@ -147,7 +137,7 @@ impl StatCache {
             }
         }
         running.commit(base, boot);
-        running.write(&self.disk, &self.file)?;
+        running.write(&self.disk, file)?;
         self.committed = running.take();
         let live: u64 = self.committed.index.values().map(|place| u64::from(place.len)).sum();
         if self.committed.len > SMALL && live < self.committed.len / 2 {
@@ -158,7 +148,7 @@ impl StatCache {
 
     /// Writes what is live into a new file and puts that in the place of the old one.
     fn rewrite(&mut self, boot: BootId) -> io::Result<()> {
-        let Some(base) = self.committed.base else { return Ok(()) };
+        let (Some(old), Some(base)) = (&self.file, self.committed.base) else { return Ok(()) };
         let mut fresh = self.path.clone().into_os_string();
         fresh.push(".new");
         match self.disk.unlink(CWD, &*fresh) {
@@ -173,7 +163,7 @@ impl StatCache {
         let mut record = Vec::new();
         for (path, place) in places {
             // A damaged record is left behind.
-            if read_record(&self.file, path, place, &mut record).is_ok()
+            if read_record(old, path, place, &mut record).is_ok()
                 && let Some(head) = Head::new(FrameKind::Record, path, &record)
             {
                 running.record(&head, &record, &self.disk, &file)?;
@@ -183,7 +173,7 @@ impl StatCache {
         running.write(&self.disk, &file)?;
         self.disk.rename((CWD, &*fresh), (CWD, &*self.path))?;
         self.committed = running.take();
-        self.file = file;
+        self.file = Some(file);
         Ok(())
     }
 
@@ -195,9 +185,9 @@ impl StatCache {
 
     /// Reads a directory's record into `buffer`; false if there is none.
     pub(super) fn read(&self, path: PathHash, buffer: &mut Vec<u8>) -> bool {
-        match self.committed.index.get(&path) {
-            Some(place) => read_record(&self.file, path, *place, buffer).is_ok(),
-            None => false,
+        match (&self.file, self.committed.index.get(&path)) {
+            (Some(file), Some(place)) => read_record(file, path, *place, buffer).is_ok(),
+            _ => false,
         }
     }
 
@@ -211,20 +201,21 @@ impl StatCache {
     /// Puts a new record in the place of a directory's old one, unless they are the same: a file that is never at rest
     /// makes a record that says the same again and again.
     pub(super) fn put(&self, path: PathHash, record: &[u8]) {
+        let Some(file) = &self.file else { return };
         // A directory too big for any frame has no record.
         let Some(head) = Head::new(FrameKind::Record, path, record) else { return };
         let old = self.committed.index.get(&path);
         let same = |place: &Place| {
-            read_head(&self.file, *place).is_some_and(|old| old == head)
+            read_head(file, *place).is_some_and(|old| old == head)
                 // Else a damaged one would stay damaged.
-                && read_record(&self.file, path, *place, &mut Vec::new()).is_ok()
+                && read_record(file, path, *place, &mut Vec::new()).is_ok()
         };
         if old.is_some_and(same) {
             return self.keep(path);
         }
         let mut running = self.running();
         if !running.failed {
-            running.failed = running.record(&head, record, &self.disk, &self.file).is_err();
+            running.failed = running.record(&head, record, &self.disk, file).is_err();
         }
     }
 
@@ -345,6 +336,15 @@ impl Running {
         self.gathered.clear();
         Ok(())
     }
+}
+
+fn open_or_make(disk: &Disk, path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file: OwnedFd = match rustix::fs::open(path, flags, Mode::empty()) {
+        Err(rustix::io::Errno::NOENT) => disk.create(CWD, path, OFlags::RDWR, Mode::RUSR | Mode::WUSR)?,
+        opened => opened?,
+    };
+    Ok(file.into())
 }
 
 fn header() -> [u8; HEADER] {

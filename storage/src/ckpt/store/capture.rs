@@ -28,7 +28,7 @@ impl Store {
         let file = self.places.cache(&held.row.workspace.id);
         for _ in 0..ATTEMPTS {
             let base = self.registered(&held.row.workspace.id)?.last_capture;
-            let mut cache = StatCache::open(&self.disk, &file, base.as_ref(), BootId::current())?;
+            let mut cache = StatCache::open(&self.disk, &file, base.as_ref(), BootId::current());
             let pack = self.catalog.reserve_pack(&*self.ids)?;
             let writer = PackWriter::new(self.reader.clone(), pack);
             let work =

@@ -74,7 +74,7 @@ impl Lab {
     /// A snapshot of any tree.
     fn capture_at(&self, dir: &Path) -> Manifest {
         let cache = self.dir.path().join("cache");
-        let mut cache = StatCache::open(&Disk::default(), &cache, None, None).unwrap();
+        let mut cache = StatCache::open(&Disk::default(), &cache, None, None);
         let (root, ignore) = (Root::open(dir).unwrap(), self.ignored());
         let work = Capture {
             root: &root,

@@ -240,7 +240,7 @@ fn a_cache_is_not_used_for_another_manifest_than_its_own() {
     fixture.reopen_cache(&first);
     let (again, puts) = fixture.publish();
     assert_eq!((again.id, puts), (second.id, all));
-    fixture.cache = StatCache::open(&Disk::default(), &fixture.cache_file(), None, fixture.boot).unwrap();
+    fixture.cache = StatCache::open(&Disk::default(), &fixture.cache_file(), None, fixture.boot);
     assert_eq!(fixture.publish().1, all);
 }
 
@@ -319,7 +319,7 @@ fn a_cache_that_cannot_be_written_costs_a_reading_and_nothing_else() {
     let mut fixture = Fixture::new();
     small_project(&fixture);
     let disk = Disk::with_faults(std::sync::Arc::new(Full));
-    fixture.cache = StatCache::open(&disk, &fixture.cache_file(), None, fixture.boot).unwrap();
+    fixture.cache = StatCache::open(&disk, &fixture.cache_file(), None, fixture.boot);
     let (first, all) = fixture.publish();
     assert_eq!(fixture.publish().1, all);
     fixture.reopen_cache(&first);

@@ -58,7 +58,7 @@ impl Fixture {
     fn within(dir: tempfile::TempDir) -> Self {
         std::fs::create_dir(dir.path().join("ws")).unwrap();
         let boot = Some(BootId([1; 16]));
-        let cache = StatCache::open(&Disk::default(), &dir.path().join("cache"), None, boot).unwrap();
+        let cache = StatCache::open(&Disk::default(), &dir.path().join("cache"), None, boot);
         Self {
             dir,
             peer: Peer::own(),
@@ -111,7 +111,7 @@ impl Fixture {
     fn capture_afresh(&mut self) -> Captured {
         let root = Root::open(&self.ws()).unwrap();
         let file = self.dir.path().join("other-cache");
-        let mut cache = StatCache::open(&Disk::default(), &file, None, self.boot).unwrap();
+        let mut cache = StatCache::open(&Disk::default(), &file, None, self.boot);
         let (peer, sink, clock) = (&self.peer, &self.objects, &self.clock);
         let work = Capture { root: &root, peer, sink, clock, ignore: &self.ignore };
         capture(&work, &mut cache).unwrap()
@@ -120,7 +120,7 @@ impl Fixture {
     /// As after a restart of the daemon.
     fn reopen_cache(&mut self, base: &Captured) {
         let file = self.cache_file();
-        self.cache = StatCache::open(&Disk::default(), &file, Some(&base.id), self.boot).unwrap();
+        self.cache = StatCache::open(&Disk::default(), &file, Some(&base.id), self.boot);
     }
 
     fn cache_file(&self) -> PathBuf {

@@ -261,3 +261,22 @@ fn another_process_at_work_on_the_directory_makes_it_busy() {
     drop(other);
     assert_eq!(checkpoint(&store, &ws, "one"), "created");
 }
+
+#[test]
+#[allow(clippy::disallowed_methods, reason = "what a user does to the store")]
+fn a_checkpoint_needs_no_stat_cache() {
+    let place = Place::with_files();
+    let store = place.open();
+    let ws = init(&store, place.ws()).unwrap();
+    checkpoint(&store, &ws, "one");
+    let caches = place.path("state/ckpt/cache");
+    std::fs::remove_dir_all(&caches).unwrap();
+    place.write(&[("a", "changed")]);
+    checkpoint(&store, &ws, "two");
+    std::fs::create_dir_all(caches.join(format!("{ws}.stat"))).unwrap();
+    place.write(&[("a", "changed again")]);
+    checkpoint(&store, &ws, "three");
+    store.rollback(&Peer::own(), &ws, &id("two")).unwrap();
+    assert_eq!(place.read("a"), "changed");
+    assert_sound(&store, 3);
+}
