@@ -136,7 +136,11 @@ impl fmt::Debug for RelPath {
 
 impl fmt::Display for RelPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&escape(&self.0))
+        // No name is `.`.
+        match self.is_root() {
+            true => f.write_str("."),
+            false => f.write_str(&escape(&self.0)),
+        }
     }
 }
 
@@ -190,6 +194,12 @@ mod tests {
         assert!(path("a/b").starts_with(&path("a")));
         assert!(!path("ab").starts_with(&path("a")));
         assert!(path("a").starts_with(&RelPath::ROOT));
+    }
+
+    #[test]
+    fn the_root_has_a_name_for_people() {
+        assert_eq!(RelPath::ROOT.to_string(), ".");
+        assert_eq!(format!("{:?}", RelPath::ROOT), "\".\"");
     }
 
     #[test]

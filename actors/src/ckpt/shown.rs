@@ -14,8 +14,7 @@ pub fn shown_path(path: &Path) -> String {
 
 /// A change as the wire shows it. Names that are not UTF-8 or hold control characters are escaped.
 pub(crate) fn shown_change(change: &Change) -> DiffEntry {
-    // No name is `.`, so this can only be the workspace itself.
-    let path = if change.path.is_root() { ".".to_owned() } else { change.path.to_string() };
+    let path = change.path.to_string();
     let (change_type, detail) = match &change.kind {
         ChangeKind::Added(kind) => (DiffKind::Added, shown_kind(*kind)),
         ChangeKind::Modified => (DiffKind::Modified, None),
