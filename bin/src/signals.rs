@@ -16,6 +16,8 @@ pub(crate) fn listen(stopping: CancellationToken) -> io::Result<()> {
         let _context = runtime.enter();
         // To have asked once is enough for the default, which is death, to be gone.
         drop(signal(SignalKind::hangup())?);
+        // A file that outgrows the user's limit is an error to whoever asked, not the daemon's end.
+        drop(signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?);
         (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?)
     };
     thread::Builder::new().name("signals".to_owned()).spawn(move || {

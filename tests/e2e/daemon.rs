@@ -5,8 +5,9 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::time::Duration;
 
-use cofferdam_protocol::ckpt::{WsCkptRequest, WsCkptResponse};
+use cofferdam_protocol::ckpt::{WsCkptErrorCode, WsCkptRequest, WsCkptResponse};
 use cofferdam_tests::process::{cpu_ticks, open_files};
+use cofferdam_tests::project::noise;
 use cofferdam_tests::site::{Daemon, run};
 use cofferdam_tests::wire::{Wire, ask};
 use cofferdam_tests::{files, skip, user};
@@ -270,4 +271,25 @@ fn a_root_daemon_opens_its_socket_to_everybody_and_its_store_to_nobody() {
     assert_eq!(mode(&site.socket()), 0o666);
     assert_eq!(mode(site.state()), 0o700);
     assert_eq!(mode(&site.state().join("run/control.sock")), 0o600);
+}
+
+#[test]
+fn a_limit_on_the_size_of_files_is_an_error_and_not_the_daemons_end() {
+    let site = site();
+    let ws = site.workspace("project");
+    let serve = site.serve();
+    let mut limited = site.command("sh");
+    limited
+        .args(["-c", "ulimit -f 2000; exec \"$0\" \"$@\""])
+        .arg(serve.get_program())
+        .args(serve.get_args());
+    let daemon = Daemon::start(&mut limited, &site.socket());
+    daemon.checkpoint(&ws, "small");
+    files::write(ws.join("big"), noise(4 << 20));
+    let (code, text) = daemon.refused(&ask::checkpoint(&ws, "large"));
+    assert_eq!(code, WsCkptErrorCode::IoError, "{text}");
+    files::remove(ws.join("big"));
+    daemon.checkpoint(&ws, "again");
+    assert_eq!(daemon.ids(&ws), ["small", "again"]);
+    site.check();
 }
