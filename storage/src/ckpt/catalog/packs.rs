@@ -98,13 +98,18 @@ pub(crate) struct ObjectRow {
 impl Catalog {
     /// The names that no finished pack has: files of these names are leftovers. To be asked before any is used.
     pub(crate) fn load_pool(&self) -> Result<Vec<PackId>> {
-        let pending = self.read(|database| {
-            let ids: Vec<Vec<u8>> =
-                packs::table.filter(packs::state.eq(PENDING)).select(packs::id).load(database)?;
-            ids.iter().map(|id| pack_id(id)).collect::<Attempt<Vec<_>>>()
-        })?;
+        let pending = self.pending_packs()?;
         *self.pool() = pending.clone();
         Ok(pending)
+    }
+
+    /// The names of packs that are not finished or not begun.
+    pub(crate) fn pending_packs(&self) -> Result<Vec<PackId>> {
+        self.read(|database| {
+            let ids: Vec<Vec<u8>> =
+                packs::table.filter(packs::state.eq(PENDING)).select(packs::id).load(database)?;
+            ids.iter().map(|id| pack_id(id)).collect()
+        })
     }
 
     /// Puts fresh names into the pool until it is full.

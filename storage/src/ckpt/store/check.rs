@@ -23,20 +23,23 @@ use crate::disk::Disk;
 pub fn check_state_dir(state_dir: &Path, read_data: bool) -> Result<CheckReport> {
     let disk = Disk::default();
     let _pinned = pin_packs(state_dir)?;
-    let copy = CatalogCopy::take(&disk, &store_dir(state_dir), &RandomIds)?;
     let dir = packs_dir(state_dir);
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let dir = rustix::fs::open(&dir, flags, Mode::empty()).context(|| dir.display().to_string())?;
-    let packs: Arc<dyn PackStorage> = Arc::new(DirPacks::new(disk, dir));
+    let packs: Arc<dyn PackStorage> = Arc::new(DirPacks::new(disk.clone(), dir));
+    // Before the catalog is copied: a pack is in the catalog before there is a file.
+    let present = packs.list()?;
+    let copy = CatalogCopy::take(&disk, &store_dir(state_dir), &RandomIds)?;
     let reader = ObjectReader::new(packs.clone(), copy.catalog().clone());
-    Ok(Check::new(copy.catalog(), &*packs, &reader).run(read_data)?.report)
+    Ok(Check::new(copy.catalog(), &*packs, &reader).run(present, read_data)?.report)
 }
 
 impl Store {
     /// Verifies this store, and marks the snapshots that are damaged, or sound again, as such.
     pub(super) fn check_store(&self, read_data: bool) -> Result<CheckReport> {
         let _reading = self.readers.begin();
-        let found = Check::new(&self.catalog, &*self.packs, &*self.reader).run(read_data)?;
+        let present = self.packs.list()?;
+        let found = Check::new(&self.catalog, &*self.packs, &*self.reader).run(present, read_data)?;
         let marked = |missing| move |tree: &&KnownTree| tree.missing == missing;
         let broken: Vec<i64> = found.damaged.iter().filter(marked(false)).map(|tree| tree.key).collect();
         self.catalog.set_missing(&broken, true)?;
@@ -116,8 +119,9 @@ impl<'a> Check<'a> {
         Self { catalog, packs, source, rows, known, seen: HashMap::new(), doubtful: HashSet::new() }
     }
 
-    fn run(mut self, read_data: bool) -> Result<Found> {
-        let mut report = CheckReport::default();
+    /// `present`: the packs there were before the catalog was looked at.
+    fn run(mut self, present: Vec<PackId>, read_data: bool) -> Result<Found> {
+        let mut report = CheckReport { damage: self.strangers(present)?, ..CheckReport::default() };
         // Trees first, then the packs: what is published meanwhile is not looked at, and what was there stays.
         let trees = self.catalog.every_tree()?;
         let live = self.catalog.packs(PackState::Live)?;
@@ -149,6 +153,14 @@ impl<'a> Check<'a> {
             }
         }
         Ok(Found { report, damaged, sound, suspect: found })
+    }
+
+    /// Packs that the catalog does not know: it is not the one they were written with, or has lost something.
+    fn strangers(&self, present: Vec<PackId>) -> Result<Vec<String>> {
+        let mut known: HashSet<PackId> = self.catalog.pending_packs()?.into_iter().collect();
+        known.extend(self.catalog.all_packs()?.iter().map(|pack| pack.id));
+        let strangers = present.into_iter().filter(|pack| !known.contains(pack));
+        Ok(strangers.map(|pack| format!("pack {pack}: it is not in the catalog")).collect())
     }
 
     /// Compares a pack with the catalog; with `read_data` reads all of it.

@@ -131,3 +131,21 @@ fn a_pack_that_is_gone_is_found_without_reading_data() {
     assert_eq!(report.damage.len(), 2, "{report:?}");
     assert!(shown(&store)[0].1.missing);
 }
+
+#[test]
+fn packs_without_their_catalog_are_no_sound_store() {
+    let place = Place::with_files();
+    let store = place.open();
+    let ws = init(&store, place.ws()).unwrap();
+    checkpoint(&store, &ws, "one");
+    drop(store);
+    let catalog = place.path("state/ckpt/catalog.sqlite3");
+    std::fs::OpenOptions::new().write(true).open(catalog).unwrap().set_len(0).unwrap();
+    let store = place.open();
+    for read_data in [false, true] {
+        let inside = store.check(read_data).unwrap();
+        assert_eq!(inside.damage.len(), 1, "{inside:?}");
+        assert!(inside.damage[0].ends_with("it is not in the catalog"), "{inside:?}");
+        assert_eq!(inside, check_state_dir(&place.path("state"), read_data).unwrap());
+    }
+}
