@@ -20,6 +20,7 @@ pub mod pack;
 pub mod rollback;
 pub mod scan;
 mod store;
+mod view;
 
 pub use backend::Backend;
 pub use error::{Error, Obstacle, Result};

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::plan::{Planner, same_content};
 use crate::ckpt::error::{Error, Result};
-use crate::ckpt::format::{Entry, HardLinks, Manifest, ObjectKind, ObjectSource, Tree};
+use crate::ckpt::format::{Entry, HardLinks, Manifest, ObjectKind, ObjectSource};
 use crate::path::RelPath;
 
 /// Groups of new names.
@@ -49,7 +49,7 @@ pub(super) fn resolve(planner: &mut Planner<'_>) -> Result<()> {
 fn whole(planner: &mut Planner<'_>, group: &[RelPath]) -> Result<()> {
     if group.iter().any(|path| planner.plan.changes.contains_key(path)) {
         for path in group {
-            if let (Some(old), Some(new)) = entries(planner, path)? {
+            if let (Some(old), Some(new)) = planner.entries(path)? {
                 planner.replace_unvisited(path, &old, &new)?;
             }
         }
@@ -78,7 +78,7 @@ fn regroup(planner: &mut Planner<'_>, apart: &[&Vec<RelPath>], anew: &[&Vec<RelP
     for group in anew {
         let mut members = Vec::with_capacity(group.len());
         for path in *group {
-            members.push((path, entries(planner, path)?));
+            members.push((path, planner.entries(path)?));
         }
         grouped.extend(group.iter());
         let kept = members.iter().find(|(path, entries)| {
@@ -102,7 +102,7 @@ fn regroup(planner: &mut Planner<'_>, apart: &[&Vec<RelPath>], anew: &[&Vec<RelP
     }
     for (class, paths) in apart.iter().enumerate() {
         for path in paths.iter().filter(|path| !grouped.contains(path)) {
-            let found = entries(planner, path)?;
+            let found = planner.entries(path)?;
             if reusable(planner, &found) && taken.insert(class) {
                 continue;
             }
@@ -122,13 +122,6 @@ fn reusable(planner: &Planner<'_>, entries: &Entries) -> bool {
         (Some(old), Some(new)) => same_content(&old.kind, &new.kind) && planner.owns(old),
         _ => false,
     }
-}
-
-/// What both trees have at a path.
-fn entries(planner: &Planner<'_>, path: &RelPath) -> Result<Entries> {
-    let trees = planner.trees;
-    let find = |root| Tree::new(trees.source, root).lookup(path);
-    Ok((find(trees.live.root)?, find(trees.target.root)?))
 }
 
 fn groups(source: &dyn ObjectSource, manifest: &Manifest) -> Result<Vec<Vec<RelPath>>> {

@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use super::hardlinks::{self, Links};
 use super::rights::Rights;
 use crate::ckpt::error::{Obstacle, Result};
-use crate::ckpt::format::{
-    Content, Delta, Entry, EntryKind, Manifest, Meta, ObjectSource, Tree, Visit, diff_trees,
-};
+use crate::ckpt::format::{Content, Delta, Entry, EntryKind, Manifest, Meta, ObjectSource, Tree, Visit};
 use crate::ckpt::model::{Warning, WarningKind};
+use crate::ckpt::view::{self, View};
 use crate::path::RelPath;
 
 /// The two trees of a rollback.
@@ -53,12 +52,12 @@ impl Plan {
         let root = Pair { old: trees.live.root_meta.clone(), new: trees.target.root_meta.clone() };
         plan.dirs.insert(RelPath::ROOT, root);
         let mut planner = Planner { plan, trees, rights, piecemeal };
-        diff_trees(
-            trees.source,
-            &trees.live.root,
-            &trees.target.root,
-            &mut |delta| Ok(planner.visit(delta)),
-        )?;
+        if !rights.view.shows_root(trees.target) {
+            planner.warn(&RelPath::ROOT, WarningKind::Unreadable);
+        }
+        // The live tree was captured with the peer's own rights.
+        let (live, target) = ((&View::whole(), trees.live), (&rights.view, trees.target));
+        view::diff(trees.source, live, target, &mut |delta| Ok(planner.visit(delta)))?;
         hardlinks::resolve(&mut planner)?;
         Ok(planner.finish())
     }
@@ -102,7 +101,13 @@ impl Planner<'_> {
                 );
                 return Visit::Over;
             }
-            (Directory(Some(_)), Directory(None)) => self.warn(path, WarningKind::Unreadable),
+            (Directory(_), Directory(None)) => {
+                self.warn(path, WarningKind::Unreadable);
+                if !self.owns(old) {
+                    // Somebody else's, with nothing to give back in it: no reason to refuse the rest.
+                    return Visit::Over;
+                }
+            }
             (Directory(_), Directory(_)) => {}
             _ => return self.decide(path, Some(old), Some(new)),
         }
@@ -189,6 +194,12 @@ impl Planner<'_> {
         }
         self.replace(path, Some(old), Some(new));
         Ok(())
+    }
+
+    /// What the trees have at a path: the live one, and the target as far as it may be shown.
+    pub(super) fn entries(&self, path: &RelPath) -> Result<(Option<Entry>, Option<Entry>)> {
+        let Trees { source, live, target } = *self.trees;
+        Ok((Tree::new(source, live.root).lookup(path)?, self.rights.view.lookup(source, target, path)?))
     }
 
     /// Whether metadata and links of a live file are ours to change.

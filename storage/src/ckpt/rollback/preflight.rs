@@ -284,7 +284,7 @@ impl Check<'_> {
                 match kind {
                     EntryKind::Directory(Some(node)) => {
                         for entry in Tree::new(self.source, node).entries() {
-                            let Entry { name, kind, .. } = entry?;
+                            let Entry { name, kind, .. } = self.rights.view.show(entry?);
                             if not_in_snapshot(&kind).is_none() {
                                 self.ready.inside += 1;
                                 ahead.push((path.join(&name), kind));

@@ -1,6 +1,7 @@
 //! What the user a rollback runs for can give a file.
 
 use crate::ckpt::format::Meta;
+use crate::ckpt::view::View;
 use crate::peer::Peer;
 
 /// Whose rights the thread has.
@@ -11,6 +12,8 @@ pub(super) struct Rights {
     groups: Vec<u32>,
     /// Whether the daemon itself is somebody else: then nobody gets a set-id bit by asking it.
     served: bool,
+    /// What of a snapshot it may be given.
+    pub(super) view: View,
 }
 
 const SET_USER_ID: u32 = 0o4000;
@@ -21,7 +24,7 @@ impl Rights {
     pub(super) fn of(peer: &Peer) -> Self {
         let served = !peer.is_privileged();
         let Peer { uid, gid, groups } = if served { peer.clone() } else { Peer::own() };
-        Self { uid, gid, groups, served }
+        Self { uid, gid, groups, served, view: View::of(peer) }
     }
 
     /// Whether no rule about owners binds it.
@@ -78,7 +81,7 @@ mod tests {
     use super::*;
 
     fn rights(uid: u32) -> Rights {
-        Rights { uid, gid: uid, groups: vec![7], served: false }
+        Rights { uid, gid: uid, groups: vec![7], served: false, view: View::whole() }
     }
 
     fn meta(mode: u32, uid: u32, gid: u32, xattrs: &[&str]) -> Meta {

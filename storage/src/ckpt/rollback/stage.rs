@@ -234,7 +234,7 @@ impl<'a> Stage<'a> {
     fn fill(&mut self, at: &RelPath, path: &RelPath, node: ObjectId, ahead: &mut Vec<Todo>) -> Result<()> {
         let dir = self.places.must(at).context(|| format!("restore {path}"))?;
         for entry in Tree::new(self.source, node).entries() {
-            let entry = entry?;
+            let entry = self.rights.view.show(entry?);
             let path = path.join(&entry.name);
             if let Some(kind) = not_in_snapshot(&entry.kind) {
                 self.warn(&path, kind);

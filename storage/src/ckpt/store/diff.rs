@@ -7,10 +7,9 @@ use cofferdam_protocol::ckpt::WorkspaceId;
 use super::Store;
 use crate::ckpt::catalog::SnapshotRow;
 use crate::ckpt::error::Result;
-use crate::ckpt::format::{
-    Content, Delta, Entry, EntryKind, Manifest, Meta, ObjectId, ObjectSource, Visit, diff_trees,
-};
+use crate::ckpt::format::{Content, Delta, Entry, EntryKind, Manifest, Meta, ObjectId, ObjectSource, Visit};
 use crate::ckpt::model::{Change, ChangeKind, TreeRef};
+use crate::ckpt::view::{self, View};
 use crate::path::RelPath;
 use crate::peer::Peer;
 
@@ -41,7 +40,7 @@ impl Store {
                 None => Ok(self.capture_for_cache(peer, &self.hold(peer, workspace)?)?.manifest),
             }
         };
-        let mut result = changes(&*self.reader, &manifest(&from)?, &manifest(&to)?);
+        let mut result = changes(&*self.reader, &View::of(peer), &manifest(&from)?, &manifest(&to)?);
         for (_, row) in [from, to].iter().flatten() {
             result = self.or_missing(row, result);
         }
@@ -49,14 +48,14 @@ impl Store {
     }
 }
 
-/// The changes between two trees, sorted by path.
-fn changes(source: &dyn ObjectSource, from: &Manifest, to: &Manifest) -> Result<Vec<Change>> {
+/// The changes between two trees, sorted by path, as far as they may be seen.
+fn changes(source: &dyn ObjectSource, view: &View, from: &Manifest, to: &Manifest) -> Result<Vec<Change>> {
     let mut changes = Vec::new();
     let mut moved = Moved::default();
     if !same_meta(&from.root_meta, &to.root_meta) {
         changes.push(Change { path: RelPath::ROOT, kind: ChangeKind::Modified });
     }
-    diff_trees(source, &from.root, &to.root, &mut |delta: &Delta| {
+    view::diff(source, (view, from), (view, to), &mut |delta: &Delta| {
         let kind = match (&delta.old, &delta.new) {
             (None, Some(new)) => {
                 moved.note(new, |content| &mut content.added, changes.len());

@@ -33,6 +33,7 @@ use super::error::{Context, Error, Result};
 use super::format::{Manifest, ObjectId};
 use super::model::*;
 use super::pack::{ObjectReader, PackStorage};
+use super::view::View;
 use crate::clock::{Clock, IdGen, RandomIds, SystemClock};
 use crate::disk::Disk;
 use crate::peer::Peer;
@@ -184,7 +185,15 @@ impl Backend for Store {
         let _reading = self.readers.begin();
         let workspace = self.visible(peer, workspace)?;
         let row = self.snapshot_row(workspace.key, snapshot)?;
-        Ok(self.manifest_of(&row)?.warnings)
+        let (mut manifest, view) = (self.manifest_of(&row)?, View::of(peer));
+        let mut shown = Vec::new();
+        for warning in std::mem::take(&mut manifest.warnings) {
+            let is_shown = view.shows_name(&*self.reader, &manifest, &warning.path);
+            if self.or_missing(&row, is_shown)? {
+                shown.push(warning);
+            }
+        }
+        Ok(shown)
     }
 
     fn collect(&self, budget: u64) -> Result<bool> {

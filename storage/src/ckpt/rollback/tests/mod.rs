@@ -5,6 +5,7 @@ mod basics;
 mod faults;
 mod filesystems;
 mod hardlinks;
+mod hidden;
 mod kinds;
 mod late;
 mod peers;

@@ -6,7 +6,7 @@ use cofferdam_tests::{files, skip};
 use super::*;
 
 /// A workspace of an ordinary user, served by root's daemon. `None` for whoever is not root.
-fn lab() -> Option<Lab> {
+pub(super) fn lab() -> Option<Lab> {
     if !is_root() {
         return None;
     }

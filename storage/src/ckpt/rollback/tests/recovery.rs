@@ -12,7 +12,8 @@ fn dead_at(lab: &Lab, target: &Manifest, step: &'static str, nth: usize) {
     assert!(result.is_err(), "{result:?}");
 }
 
-fn dying_at(step: &'static str, nth: usize) -> Disk {
+/// A disk to which that happens.
+pub(super) fn dying_at(step: &'static str, nth: usize) -> Disk {
     let dead = std::sync::atomic::AtomicBool::new(false);
     Disk::with_faults(std::sync::Arc::new(Dead { step, nth, count: AtomicU64::new(0), dead }))
 }
