@@ -27,7 +27,6 @@ pub fn check_state_dir(state_dir: &Path, read_data: bool) -> Result<CheckReport>
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let dir = rustix::fs::open(&dir, flags, Mode::empty()).context(|| dir.display().to_string())?;
     let packs: Arc<dyn PackStorage> = Arc::new(DirPacks::new(disk.clone(), dir));
-    // Before the catalog is copied: a pack is in the catalog before there is a file.
     let present = packs.list()?;
     let copy = CatalogCopy::take(&disk, &store_dir(state_dir), &RandomIds)?;
     let reader = ObjectReader::new(packs.clone(), copy.catalog().clone());
@@ -37,8 +36,13 @@ pub fn check_state_dir(state_dir: &Path, read_data: bool) -> Result<CheckReport>
 impl Store {
     /// Verifies this store, and marks the snapshots that are damaged, or sound again, as such.
     pub(super) fn check_store(&self, read_data: bool) -> Result<CheckReport> {
-        let _reading = self.readers.begin();
         let present = self.packs.list()?;
+        self.check_with(present, read_data)
+    }
+
+    /// The same; `present`: the packs there were before.
+    pub(super) fn check_with(&self, present: Vec<PackId>, read_data: bool) -> Result<CheckReport> {
+        let _reading = self.readers.begin();
         let found = Check::new(&self.catalog, &*self.packs, &*self.reader).run(present, read_data)?;
         let marked = |missing| move |tree: &&KnownTree| tree.missing == missing;
         let broken: Vec<i64> = found.damaged.iter().filter(marked(false)).map(|tree| tree.key).collect();
@@ -155,12 +159,18 @@ impl<'a> Check<'a> {
         Ok(Found { report, damaged, sound, suspect: found })
     }
 
-    /// Packs that the catalog does not know: it is not the one they were written with, or has lost something.
+    /// Packs that the catalog does not know: it is not the one they were written with, or has lost something. A pack is
+    /// in the catalog before there is a file, and until there is none: so what counts was there before the catalog was
+    /// read and is there still.
     fn strangers(&self, present: Vec<PackId>) -> Result<Vec<String>> {
         let mut known: HashSet<PackId> = self.catalog.pending_packs()?.into_iter().collect();
         known.extend(self.catalog.all_packs()?.iter().map(|pack| pack.id));
-        let strangers = present.into_iter().filter(|pack| !known.contains(pack));
-        Ok(strangers.map(|pack| format!("pack {pack}: it is not in the catalog")).collect())
+        let mut strangers: Vec<PackId> = present.into_iter().filter(|pack| !known.contains(pack)).collect();
+        if !strangers.is_empty() {
+            let still: HashSet<PackId> = self.packs.list()?.into_iter().collect();
+            strangers.retain(|pack| still.contains(pack));
+        }
+        Ok(strangers.iter().map(|pack| format!("pack {pack}: it is not in the catalog")).collect())
     }
 
     /// Compares a pack with the catalog; with `read_data` reads all of it.

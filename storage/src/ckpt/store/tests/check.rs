@@ -149,3 +149,17 @@ fn packs_without_their_catalog_are_no_sound_store() {
         assert_eq!(inside, check_state_dir(&place.path("state"), read_data).unwrap());
     }
 }
+
+#[test]
+fn a_pack_that_goes_while_a_check_begins_is_no_damage() {
+    let place = Place::with_files();
+    let store = place.open();
+    let ws = init(&store, place.ws()).unwrap();
+    checkpoint(&store, &ws, "one");
+    let present = store.packs.list().unwrap();
+    store.delete(&Peer::own(), &ws, &[id("one")], Removal::Unlink).unwrap();
+    store.recover(&Peer::own(), &ws).unwrap();
+    collect_all(&store);
+    assert_eq!((present.len(), place.packs()), (1, 0));
+    assert_eq!(store.check_with(present, false).unwrap().damage, Vec::<String>::new());
+}
