@@ -182,6 +182,51 @@ fn a_link_into_somewhere_else_gives_a_user_nothing_he_may_not_read() {
 }
 
 #[test]
+fn what_root_has_captured_is_not_shown_nor_given_to_a_user_who_could_not_read_it() {
+    if !user::is_root() {
+        skip!("needs root to be root's daemon");
+    }
+    let site = site();
+    let ws = site.directory("project");
+    files::write(ws.join("mine"), "one");
+    give_all(&ws, NOBODY);
+    files::write(ws.join("secret"), "of root only");
+    files::chmod(ws.join("secret"), 0o600);
+    files::write(ws.join("closed/hidden-name"), "of root only");
+    files::chmod(ws.join("closed"), 0o700);
+    let daemon = site.start();
+    daemon.checkpoint(&ws, "of-root");
+    files::remove(ws.join("secret"));
+    files::remove(ws.join("closed/hidden-name"));
+    files::write(ws.join("closed/other-name"), "of root only");
+    files::write(ws.join("mine"), "two");
+    daemon.checkpoint(&ws, "of-root-too");
+    files::remove(ws.join("closed"));
+    let paths = |uid, to| match call_as(uid, &daemon, &ask::diff(&ws, "of-root", to)) {
+        WsCkptResponse::DiffOk { changes } => changes.into_iter().map(|c| c.path).collect::<Vec<_>>(),
+        other => panic!("{other:?}"),
+    };
+    for to in ["of-root-too", "@live"] {
+        let shown = paths(NOBODY, to);
+        assert!(shown.iter().any(|path| path == "secret"), "{shown:?}");
+        assert!(!shown.iter().any(|path| path.starts_with("closed/")), "{shown:?}");
+    }
+    assert!(paths(0, "@live").iter().any(|path| path == "closed/hidden-name"));
+    let answer = call_as(NOBODY, &daemon, &ask::rollback(&ws, "of-root"));
+    assert!(matches!(answer, WsCkptResponse::RollbackOk { .. }), "{answer:?}");
+    assert_eq!(files::read(ws.join("mine")), b"one");
+    for path in ["secret", "closed/hidden-name"] {
+        assert!(!ws.join(path).exists(), "{path}");
+    }
+    // Nor is it lost: root gets all of it.
+    daemon.rollback(&ws, "of-root");
+    for path in ["secret", "closed/hidden-name"] {
+        let meta = std::fs::metadata(ws.join(path)).unwrap();
+        assert_eq!((files::read(ws.join(path)), meta.uid()), (b"of root only".to_vec(), 0), "{path}");
+    }
+}
+
+#[test]
 fn a_users_daemon_serves_that_user() {
     if !user::is_root() {
         skip!("needs root to be two users");

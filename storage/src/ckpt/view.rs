@@ -140,6 +140,8 @@ pub(super) fn diff(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ckpt::format::NodeWriter;
+    use crate::ckpt::format::testing::MemoryObjects;
     use crate::path::Name;
 
     /// A peer that is user 7 with group 8 and, besides, 9.
@@ -192,6 +194,42 @@ mod tests {
         let hidden = view().show(entry(0o600, 0, 0, file(), &names));
         assert_eq!(hidden.meta.xattrs, entry(0, 0, 0, file(), &names[..1]).meta.xattrs);
         assert_eq!(view().show(entry(0o644, 0, 0, file(), &names)).meta.xattrs.len(), 2);
+    }
+
+    #[test]
+    fn nothing_beneath_a_hidden_directory_is_named_or_found() {
+        let objects = MemoryObjects::new();
+        let node_of = |name: &str, mode, kind| {
+            let entry =
+                Entry { name: Name::new(name.as_bytes().to_vec()).unwrap(), ..entry(mode, 0, 0, kind, &[]) };
+            let mut node = NodeWriter::new(&objects);
+            node.push(&entry).unwrap();
+            node.finish().unwrap()
+        };
+        let inner = node_of("file", 0o644, file());
+        let middle = node_of("inner", 0o755, EntryKind::Directory(Some(inner)));
+        let closed = node_of("closed", 0o711, EntryKind::Directory(Some(middle)));
+        let manifest = |mode, root| Manifest {
+            root_meta: entry(mode, 0, 0, file(), &[]).meta,
+            root,
+            hard_links: None,
+            entries: 3,
+            bytes: 3,
+            warnings: Vec::new(),
+        };
+        let named = |view: &View, manifest: &Manifest| {
+            ["closed", "closed/inner", "closed/inner/file"].map(|path| {
+                let path = RelPath::new(path.as_bytes()).unwrap();
+                let found = view.lookup(&objects, manifest, &path).unwrap().is_some();
+                assert_eq!(found, view.shows_name(&objects, manifest, &path).unwrap(), "{path}");
+                found
+            })
+        };
+        assert_eq!(named(&view(), &manifest(0o755, closed)), [true, false, false]);
+        assert_eq!(named(&view(), &manifest(0o700, closed)), [false; 3]);
+        assert_eq!(named(&View::whole(), &manifest(0o700, closed)), [true; 3]);
+        let open = node_of("closed", 0o755, EntryKind::Directory(Some(middle)));
+        assert_eq!(named(&view(), &manifest(0o755, open)), [true; 3]);
     }
 
     #[test]
