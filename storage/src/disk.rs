@@ -206,34 +206,20 @@ impl Disk {
     /// Sets permission bits of what an `O_PATH` descriptor holds.
     pub fn chmod_held(&self, file: impl AsFd, mode: Mode) -> io::Result<()> {
         self.hook.before(Op::SetMeta)?;
-        let held = format!("/proc/self/fd/{}", file.as_fd().as_raw_fd());
-        Ok(rustix::fs::chmod(held, mode)?)
+        Ok(rustix::fs::chmod(held(file), mode)?)
     }
 
-    /// Sets the owner of a name, following no link.
-    pub fn chown(&self, dir: impl AsFd, name: impl Arg, uid: u32, gid: u32) -> io::Result<()> {
+    /// Sets the owner of what a descriptor holds, `O_PATH` or not; of a link itself, not of what it points to.
+    pub fn chown_held(&self, file: impl AsFd, uid: u32, gid: u32) -> io::Result<()> {
         self.hook.before(Op::SetMeta)?;
         let (uid, gid) = (rustix::fs::Uid::from_raw(uid), rustix::fs::Gid::from_raw(gid));
-        Ok(rustix::fs::chownat(dir, name, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW)?)
+        Ok(rustix::fs::chownat(file, c"", Some(uid), Some(gid), AtFlags::EMPTY_PATH)?)
     }
 
-    /// Sets the owner through a descriptor.
-    pub fn fchown(&self, file: impl AsFd, uid: u32, gid: u32) -> io::Result<()> {
+    /// Sets the times of what a descriptor holds, `O_PATH` or not; of a link itself, not of what it points to.
+    pub fn set_times_held(&self, file: impl AsFd, times: &Timestamps) -> io::Result<()> {
         self.hook.before(Op::SetMeta)?;
-        let (uid, gid) = (rustix::fs::Uid::from_raw(uid), rustix::fs::Gid::from_raw(gid));
-        Ok(rustix::fs::fchown(file, Some(uid), Some(gid))?)
-    }
-
-    /// Sets the times of a name, following no link.
-    pub fn set_times(&self, dir: impl AsFd, name: impl Arg, times: &Timestamps) -> io::Result<()> {
-        self.hook.before(Op::SetMeta)?;
-        Ok(rustix::fs::utimensat(dir, name, times, AtFlags::SYMLINK_NOFOLLOW)?)
-    }
-
-    /// Sets the times through a descriptor.
-    pub fn fset_times(&self, file: impl AsFd, times: &Timestamps) -> io::Result<()> {
-        self.hook.before(Op::SetMeta)?;
-        Ok(rustix::fs::futimens(file, times)?)
+        Ok(rustix::fs::utimensat(file, c"", times, AtFlags::EMPTY_PATH)?)
     }
 
     /// Sets an extended attribute through an open descriptor.
@@ -248,15 +234,20 @@ impl Disk {
         Ok(rustix::fs::fremovexattr(file, name)?)
     }
 
-    /// Removes an extended attribute of the thing a path names, following no link at its end.
-    pub fn lremovexattr(&self, path: impl Arg, name: &CStr) -> io::Result<()> {
+    /// Sets an extended attribute of what an `O_PATH` descriptor holds.
+    pub fn setxattr_held(&self, file: impl AsFd, name: &CStr, value: &[u8]) -> io::Result<()> {
         self.hook.before(Op::SetMeta)?;
-        Ok(rustix::fs::lremovexattr(path, name)?)
+        Ok(rustix::fs::setxattr(held(file), name, value, XattrFlags::empty())?)
     }
 
-    /// Sets an extended attribute of the thing a path names, following no link at its end.
-    pub fn lsetxattr(&self, path: impl Arg, name: &CStr, value: &[u8]) -> io::Result<()> {
+    /// Removes an extended attribute of what an `O_PATH` descriptor holds.
+    pub fn removexattr_held(&self, file: impl AsFd, name: &CStr) -> io::Result<()> {
         self.hook.before(Op::SetMeta)?;
-        Ok(rustix::fs::lsetxattr(path, name, value, XattrFlags::empty())?)
+        Ok(rustix::fs::removexattr(held(file), name)?)
     }
+}
+
+/// The path that leads to what a descriptor holds and no further, for calls that take no `O_PATH` descriptor.
+fn held(file: impl AsFd) -> String {
+    format!("/proc/self/fd/{}", file.as_fd().as_raw_fd())
 }

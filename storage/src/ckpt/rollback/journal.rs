@@ -110,10 +110,16 @@ pub(super) struct MetaStep {
 }
 
 impl MetaStep {
-    /// Whether this is still the file that was captured, or looks as if its content were; part of its metadata may have
-    /// been set already.
-    pub(super) fn is_for(&self, now: &Seen) -> bool {
-        now.is(&self.seen) || (now.kind != FileKind::Directory && !self.is_written(now))
+    /// Whether this is still the file that was captured; part of its metadata may have been set already.
+    /// `owner`: of what is there. On an overlay filesystem changing a file makes it another, so what looks as if it had
+    /// the same content and owner counts as the same there.
+    pub(super) fn is_for(&self, now: &Seen, owner: (u32, u32), overlay: bool) -> bool {
+        let metas = [&self.new, self.old.as_ref().unwrap_or(&self.new)];
+        let alike = || match now.kind {
+            FileKind::Directory => self.seen.kind == FileKind::Directory,
+            _ => !self.is_written(now) && metas.iter().any(|meta| (meta.uid, meta.gid) == owner),
+        };
+        now.is(&self.seen) || (overlay && alike())
     }
 
     /// Whether it was written to since it was captured.

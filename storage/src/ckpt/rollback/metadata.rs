@@ -2,26 +2,25 @@
 
 use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 
 use rustix::fs::{Mode, Timespec, Timestamps, UTIME_OMIT};
 use rustix::io::Errno;
 
-use super::places::open_held;
 use super::rights::CAPABILITY;
 use crate::ckpt::FileKind;
 use crate::ckpt::format::{Meta, Timestamp};
 use crate::disk::Disk;
-use crate::fs::{Stat, stat, stat_fd};
-use crate::path::Name;
+use crate::fs::stat_fd;
 
-/// A file whose metadata is set.
+/// A file whose metadata is set. Always a descriptor, never a name: whoever may write to the directory can give the name
+/// to another file between a look at it and the change.
 #[derive(Clone, Copy)]
 pub(super) enum Thing<'a> {
     /// An open regular file or directory.
     Open(BorrowedFd<'a>),
-    /// Anything, by its name in a directory; a link itself, not what it points to.
-    Named(BorrowedFd<'a>, &'a Name),
+    /// Anything, held by an `O_PATH` descriptor; a link itself, not what it points to.
+    Held(BorrowedFd<'a>),
 }
 
 /// An extended attribute: name, value.
@@ -33,7 +32,7 @@ pub(super) type Xattr = (Box<[u8]>, Box<[u8]>);
 /// Order matters: changing the owner takes set-id bits and capabilities away, an ACL changes the mode, and the time
 /// of modification comes last.
 pub(super) fn apply(disk: &Disk, thing: Thing<'_>, had: &[Xattr], wanted: &Meta) -> io::Result<bool> {
-    let now = thing.stat()?;
+    let now = stat_fd(thing.fd())?;
     let mut less = false;
     let mut chown = (now.uid, now.gid) != (wanted.uid, wanted.gid);
     if chown && let Err(error) = thing.chown(disk, wanted.uid, wanted.gid) {
@@ -109,41 +108,34 @@ pub(super) fn mtime(time: Timestamp) -> Timestamps {
     }
 }
 
-impl Thing<'_> {
-    pub(super) fn stat(self) -> io::Result<Stat> {
+impl<'a> Thing<'a> {
+    fn fd(self) -> BorrowedFd<'a> {
         match self {
-            Self::Open(fd) => stat_fd(fd),
-            Self::Named(dir, name) => stat(dir, name.as_bytes()),
+            Self::Open(fd) | Self::Held(fd) => fd,
         }
     }
 
     fn chown(self, disk: &Disk, uid: u32, gid: u32) -> io::Result<()> {
-        match self {
-            Self::Open(fd) => disk.fchown(fd, uid, gid),
-            Self::Named(dir, name) => disk.chown(dir, name.as_bytes(), uid, gid),
-        }
+        disk.chown_held(self.fd(), uid, gid)
     }
 
-    pub(super) fn chmod(self, disk: &Disk, mode: u32) -> io::Result<()> {
+    fn chmod(self, disk: &Disk, mode: u32) -> io::Result<()> {
         let mode = Mode::from_raw_mode(mode);
         match self {
             Self::Open(fd) => disk.fchmod(fd, mode),
-            Self::Named(dir, name) => disk.chmod_held(open_held(dir, name)?, mode),
+            Self::Held(fd) => disk.chmod_held(fd, mode),
         }
     }
 
-    pub(super) fn set_mtime(self, disk: &Disk, time: Timestamp) -> io::Result<()> {
-        match self {
-            Self::Open(fd) => disk.fset_times(fd, &mtime(time)),
-            Self::Named(dir, name) => disk.set_times(dir, name.as_bytes(), &mtime(time)),
-        }
+    fn set_mtime(self, disk: &Disk, time: Timestamp) -> io::Result<()> {
+        disk.set_times_held(self.fd(), &mtime(time))
     }
 
     fn set_xattr(self, disk: &Disk, name: &[u8], value: &[u8]) -> io::Result<()> {
         let name = CString::new(name)?;
         match self {
             Self::Open(fd) => disk.fsetxattr(fd, &name, value),
-            Self::Named(dir, file) => disk.lsetxattr(path(dir, file), &name, value),
+            Self::Held(fd) => disk.setxattr_held(fd, &name, value),
         }
     }
 
@@ -151,14 +143,7 @@ impl Thing<'_> {
         let name = CString::new(name)?;
         match self {
             Self::Open(fd) => disk.fremovexattr(fd, &name),
-            Self::Named(dir, file) => disk.lremovexattr(path(dir, file), &name),
+            Self::Held(fd) => disk.removexattr_held(fd, &name),
         }
     }
-}
-
-/// There are no calls for attributes of a name in a directory (until Linux 6.13).
-fn path(dir: BorrowedFd<'_>, name: &Name) -> Vec<u8> {
-    let mut path = format!("/proc/self/fd/{}/", dir.as_raw_fd()).into_bytes();
-    path.extend_from_slice(name.as_bytes());
-    path
 }

@@ -17,7 +17,7 @@ use crate::ckpt::error::{Context, Error, Result};
 use crate::ckpt::format::{Meta, ObjectSource, Timestamp};
 use crate::ckpt::model::{FileKind, Warning, WarningKind};
 use crate::disk::Disk;
-use crate::fs::{Root, remove_tree, stat, stat_fd};
+use crate::fs::{FileIdentity, Root, Stat, remove_tree, stat, stat_fd};
 use crate::path::{Name, RelPath};
 use crate::peer::PeerRights;
 
@@ -52,19 +52,31 @@ impl<'a> Operation<'a> {
     /// Makes directories of our own writable for the time being.
     pub(super) fn widen(&self) -> Result<()> {
         let _rights = self.enter()?;
-        self.begin.dirs.iter().filter(|dir| dir.widen).try_for_each(|dir| self.widen_one(&dir.path))
+        let mut dirs = self.begin.dirs.iter().filter(|dir| dir.widen);
+        dirs.try_for_each(|dir| self.widen_one(&dir.path, &dir.identity))
     }
 
-    fn widen_one(&self, path: &RelPath) -> Result<()> {
+    /// Makes a directory writable, if it is the one on record.
+    fn widen_one(&self, path: &RelPath, identity: &FileIdentity) -> Result<()> {
         let what = || format!("make {path} writable");
         match self.places.dir(path) {
-            Ok(Some(dir)) => widen(self.places.disk, &dir).context(what),
-            Ok(None) => Ok(()),
+            Ok(Some(dir)) if self.places.is(&dir, identity).context(what)? => {
+                widen(self.places.disk, &dir).context(what)
+            }
+            Ok(_) => Ok(()),
             // One that may not even be listed.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 let Some((parent, name)) = path.split() else { return Err(Error::io(what(), error)) };
                 let Some(dir) = self.places.dir(&parent).context(what)? else { return Ok(()) };
-                Thing::Named(dir.as_fd(), &name).chmod(self.places.disk, 0o700).context(what)
+                match self.places.hold(&*dir, &name).context(what)? {
+                    Some((held, now))
+                        if now.kind == FileKind::Directory
+                            && self.places.is(&held, identity).context(what)? =>
+                    {
+                        self.places.disk.chmod_held(held, Mode::RWXU).context(what)
+                    }
+                    _ => Ok(()),
+                }
             }
             Err(error) => Err(Error::io(what(), error)),
         }
@@ -116,9 +128,10 @@ impl<'a> Operation<'a> {
         let rights = self.enter()?;
         self.places.forget();
         // What was set already may forbid to go back. Outer ones first: they may forbid to go on.
+        let dirs = self.begin.dirs.iter().map(|dir| (&dir.path, &dir.identity));
         let made = switch.metas.iter().filter(|step| step.old.is_none());
-        for path in self.begin.dirs.iter().map(|dir| &dir.path).chain(made.map(|step| &step.path)) {
-            self.widen_one(path)?;
+        for (path, identity) in dirs.chain(made.map(|step| (&step.path, &step.seen.identity))) {
+            self.widen_one(path, identity)?;
         }
         // Whatever is not on record stays as it is: there is no third way.
         let switcher = self.switcher(Rule::Leave);
@@ -220,20 +233,21 @@ impl<'a> Operation<'a> {
                     return apply(disk, Thing::Open(fd.as_fd()), had, wanted).context(what);
                 }
                 Ok(_) => return Ok(false),
-                // A directory we may not list is set by its name.
+                // A directory we may not list can be held all the same.
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
                 Err(error) => return Err(Error::io(what(), error)),
             }
         }
         let Some((parent, name)) = step.path.split() else { return Ok(false) };
         let Some(dir) = self.places.dir(&parent).context(what)? else { return Ok(false) };
-        let Some(now) = self.places.see(&*dir, &name).context(what)? else { return Ok(false) };
-        if !step.is_for(&now) {
+        let Some((held, now)) = self.places.hold(&*dir, &name).context(what)? else { return Ok(false) };
+        let Stat { uid, gid, .. } = stat_fd(&held).context(what)?;
+        if !step.is_for(&now, (uid, gid), self.places.overlay) {
             return Ok(false);
         }
         let mtime = if step.is_written(&now) { now.mtime } else { wanted.mtime };
         let wanted = Meta { mtime, ..wanted.clone() };
-        apply(disk, Thing::Named(dir.as_fd(), &name), had, &wanted).context(what)
+        apply(disk, Thing::Held(held.as_fd()), had, &wanted).context(what)
     }
 
     /// Gives a directory its mode and perhaps its time, and perhaps makes that durable.
@@ -245,7 +259,7 @@ impl<'a> Operation<'a> {
             disk.fchmod(&*fd, Mode::from_raw_mode(mode))?;
         }
         if let Some(time) = time.filter(|time| *time != now.mtime) {
-            disk.fset_times(&*fd, &mtime(time))?;
+            disk.set_times_held(&*fd, &mtime(time))?;
         }
         if durably { disk.fsync(&*fd) } else { Ok(()) }
     }

@@ -51,8 +51,8 @@ pub(super) struct Places<'a> {
     pub(super) root: &'a Root,
     mount: u64,
     /// Directories may become others by being changed.
-    overlay: bool,
-    known: HashMap<RelPath, FileIdentity>,
+    pub(super) overlay: bool,
+    known: RefCell<HashMap<RelPath, FileIdentity>>,
     /// The latest used last.
     held: RefCell<Vec<(RelPath, Rc<OwnedFd>)>>,
 }
@@ -68,7 +68,7 @@ impl<'a> Places<'a> {
         known: HashMap<RelPath, FileIdentity>,
     ) -> io::Result<Self> {
         let (mount, overlay) = (stat_fd(root)?.mount, root.is_overlay()?);
-        Ok(Self { disk, root, mount, overlay, known, held: RefCell::default() })
+        Ok(Self { disk, root, mount, overlay, known: RefCell::new(known), held: RefCell::default() })
     }
 
     /// Opens a directory. `None` if it is not there any more, or another thing is.
@@ -82,7 +82,7 @@ impl<'a> Places<'a> {
                 Err(error) if replaced(&error) => return Ok(None),
                 Err(error) => return Err(error),
             };
-            if let Some(known) = self.known.get(path)
+            if let Some(known) = self.known.borrow().get(path)
                 && !self.is(&fd, known)?
             {
                 return Ok(None);
@@ -95,7 +95,13 @@ impl<'a> Places<'a> {
         Ok(held.last().map(|(_, fd)| fd.clone()))
     }
 
-    /// Whether an open directory is the one on record, as far as can be known.
+    /// From now on the path must be this directory, which was made there.
+    pub(super) fn know(&self, path: &RelPath, dir: &OwnedFd) -> io::Result<()> {
+        self.known.borrow_mut().insert(path.clone(), FileIdentity::of(dir)?);
+        Ok(())
+    }
+
+    /// Whether a directory is the one on record, as far as can be known.
     pub(super) fn is(&self, dir: &OwnedFd, identity: &FileIdentity) -> io::Result<bool> {
         Ok(self.overlay || FileIdentity::of(dir)? == *identity)
     }
@@ -113,19 +119,25 @@ impl<'a> Places<'a> {
     /// What stands at a name; `None` if nothing does. A name on which something is mounted is
     /// [`FileKind::MountPoint`].
     pub(super) fn see(&self, dir: impl AsFd, name: &Name) -> io::Result<Option<Seen>> {
+        Ok(self.hold(dir, name)?.map(|(_, seen)| seen))
+    }
+
+    /// The same with a hold on it: an `O_PATH` descriptor, that stays with it whatever the name is given to.
+    pub(super) fn hold(&self, dir: impl AsFd, name: &Name) -> io::Result<Option<(OwnedFd, Seen)>> {
         let fd = match open_held(dir, name) {
             Ok(fd) => fd,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
         let stat = stat_fd(&fd)?;
-        Ok(Some(Seen {
+        let seen = Seen {
             identity: FileIdentity::of(&fd)?,
             kind: if stat.mount == self.mount { stat.kind } else { FileKind::MountPoint },
             size: if stat.kind == FileKind::File { stat.size } else { 0 },
             mtime: stat.mtime,
             ctime: stat.ctime,
-        }))
+        };
+        Ok(Some((fd, seen)))
     }
 
     /// What statx says of a name, something mounted on it told apart; `None` if nothing is there.
@@ -183,7 +195,7 @@ pub(super) fn under(top: &RelPath, below: &RelPath) -> RelPath {
 }
 
 /// Opens a name without reading what it names, following no link.
-pub(super) fn open_held(dir: impl AsFd, name: &Name) -> io::Result<OwnedFd> {
+fn open_held(dir: impl AsFd, name: &Name) -> io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(rustix::fs::openat(dir, name.as_bytes(), flags, Mode::empty())?)
 }

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use super::journal::{Begin, How, MetaStep, Step, Switch};
 use super::late;
 use super::metadata::{Thing, apply};
-use super::places::Places;
+use super::places::{Places, list};
 use super::plan::{Plan, not_in_snapshot};
 use super::preflight::Ready;
 use super::rights::Rights;
@@ -20,7 +20,7 @@ use crate::ckpt::format::{
     Content, Entry, EntryKind, Extent, Extents, Meta, ObjectId, ObjectKind, ObjectSource, Tree,
 };
 use crate::ckpt::model::{Warning, WarningKind};
-use crate::fs::open_for_reading;
+use crate::fs::{open_for_reading, stat_fd};
 use crate::path::{Name, RelPath};
 
 /// Up to so many files are made durable one by one; beyond that the whole filesystem at once is cheaper.
@@ -103,6 +103,10 @@ impl<'a> Stage<'a> {
         disk.mkdir(&parent, name.as_bytes(), Mode::RWXU)?;
         // What a parent directory hands down to new files must not reach what is built in here.
         let dir = open_for_reading(&parent, name.as_bytes())?;
+        if !list(&dir)?.is_empty() {
+            return Err(replaced());
+        }
+        self.places.know(path, &dir)?;
         for acl in [c"system.posix_acl_default", c"system.posix_acl_access"] {
             match disk.fremovexattr(&dir, acl) {
                 Err(error)
@@ -296,7 +300,7 @@ impl<'a> Stage<'a> {
             }
             EntryKind::Symlink(target) => {
                 disk.symlink(&**target, dir, name.as_bytes()).context(what)?;
-                self.set(Thing::Named(dir.as_fd(), name), path, &meta)?;
+                self.set_made(dir, name, path, entry, &meta)?;
             }
             kind => {
                 let (kind, device) = match kind {
@@ -310,7 +314,7 @@ impl<'a> Stage<'a> {
                     _ => (FileType::Fifo, 0),
                 };
                 disk.mknod(dir, name.as_bytes(), kind, Mode::RUSR | Mode::WUSR, device).context(what)?;
-                self.set(Thing::Named(dir.as_fd(), name), path, &meta)?;
+                self.set_made(dir, name, path, entry, &meta)?;
             }
         }
         if let Some(group) = group {
@@ -372,6 +376,30 @@ impl<'a> Stage<'a> {
         }
     }
 
+    /// Gives something that was made by its name its metadata. A staging directory may be another user's to write to:
+    /// what has the name by now must look like what was made, and be nothing that has another name too.
+    fn set_made(
+        &mut self,
+        dir: &OwnedFd,
+        name: &Name,
+        path: &RelPath,
+        entry: &Entry,
+        meta: &Meta,
+    ) -> Result<()> {
+        let what = || format!("restore {path}");
+        let (held, seen) =
+            self.places.hold(dir, name).and_then(|held| held.ok_or_else(replaced)).context(what)?;
+        let now = stat_fd(&held).context(what)?;
+        let device = match entry.kind {
+            EntryKind::CharDevice(major, minor) | EntryKind::BlockDevice(major, minor) => (major, minor),
+            _ => (0, 0),
+        };
+        if (seen.kind, now.rdev) != (entry.kind.file_kind(), device) || now.nlink > 1 {
+            return Err(Error::io(what(), replaced()));
+        }
+        self.set(Thing::Held(held.as_fd()), path, meta)
+    }
+
     /// Gives something new its metadata.
     fn set(&mut self, thing: Thing<'_>, path: &RelPath, meta: &Meta) -> Result<()> {
         let less = apply(self.places.disk, thing, &[], meta).context(|| format!("restore {path}"))?;
@@ -414,4 +442,9 @@ impl<'a> Stage<'a> {
             None => Ok(()),
         }
     }
+}
+
+/// Somebody else changes the staging directory.
+fn replaced() -> io::Error {
+    io::Error::other("what was made was replaced meanwhile; try again")
 }

@@ -146,17 +146,18 @@ impl Switcher<'_> {
     fn made_again(&self, path: &RelPath, meta: &Meta) -> io::Result<Found> {
         let Some((parent, name)) = path.split() else { return Ok(Found::Newer) };
         let Some(dir) = self.places.dir(&parent)? else { return self.replaced(false) };
-        match self.places.see(&*dir, &name)? {
-            None => {
-                self.places.disk.mkdir(&*dir, name.as_bytes(), Mode::RWXU)?;
-                self.places.forget();
-            }
-            Some(now) if now.kind == FileKind::Directory => {}
-            Some(_) => return Ok(Found::Newer),
+        let mut found = self.places.hold(&*dir, &name)?;
+        if found.is_none() {
+            self.places.disk.mkdir(&*dir, name.as_bytes(), Mode::RWXU)?;
+            self.places.forget();
+            found = self.places.hold(&*dir, &name)?;
         }
+        let Some((made, _)) = found.filter(|(_, now)| now.kind == FileKind::Directory) else {
+            return Ok(Found::Newer);
+        };
         // It stays writable until everything in it is back.
         let meta = Meta { mode: meta.mode | 0o700, ..meta.clone() };
-        apply(self.places.disk, Thing::Named(dir.as_fd(), &name), &[], &meta)?;
+        apply(self.places.disk, Thing::Held(made.as_fd()), &[], &meta)?;
         Ok(Found::Expected)
     }
 }

@@ -11,6 +11,7 @@ mod late;
 mod peers;
 mod recovery;
 mod refused;
+mod swapped;
 
 use std::collections::{BTreeMap, HashSet};
 use std::os::fd::{AsFd, OwnedFd};

@@ -180,3 +180,34 @@ fn recovery_has_no_more_rights_than_the_rollback_had() {
     assert_eq!(files::read(lab.at("file")), b"live");
     lab.assert_nothing_left();
 }
+
+#[test]
+fn metadata_of_every_kind_comes_back_with_no_more_than_the_users_rights() {
+    let Some(lab) = lab() else { skip!("only root serves others") };
+    files::write(lab.at("file"), "x");
+    files::symlink("x", lab.at("link"));
+    files::fifo(lab.at("fifo"));
+    let attributes = files::set_xattr(lab.at("file"), "user.note", b"target");
+    give_all(lab.ws(), NOBODY);
+    let dress = |mode, secs| {
+        for name in ["file", "fifo"] {
+            files::chmod(lab.at(name), mode);
+        }
+        for name in ["file", "link", "fifo"] {
+            files::set_mtime(lab.at(name), secs, 5);
+        }
+    };
+    dress(0o444, 1_500_000_000);
+    let (before, target) = (lab.tree(), lab.capture());
+    dress(0o600, 1_600_000_000);
+    if attributes {
+        assert!(files::set_xattr(lab.at("file"), "user.note", b"live"));
+        assert!(files::set_xattr(lab.at("file"), "user.more", b"live"));
+    }
+    let inode = |name| std::os::unix::fs::MetadataExt::ino(&std::fs::symlink_metadata(lab.at(name)).unwrap());
+    let inodes = ["file", "link", "fifo"].map(inode);
+    assert_eq!(lab.roll_back(&target).warnings, []);
+    before.assert_same(&lab.tree(), "rolled back");
+    // The user's own file needs no copy for that.
+    assert_eq!(["file", "link", "fifo"].map(inode), inodes);
+}
