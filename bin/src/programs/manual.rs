@@ -42,8 +42,9 @@ fn manual(mut command: Command, path: &[String]) -> io::Result<Option<String>> {
             None => return Ok(None),
         }
     }
+    let source = command.render_version();
     let mut text = Vec::new();
-    clap_mangen::Man::new(found.clone()).render(&mut text)?;
+    clap_mangen::Man::new(found.clone()).source(source.trim_end()).render(&mut text)?;
     Ok(Some(String::from_utf8_lossy(&text).into_owned()))
 }
 
@@ -66,7 +67,9 @@ mod tests {
     use super::*;
 
     fn command() -> Command {
-        Command::new("cofferdam").subcommand(Command::new("ckpt").subcommand(Command::new("rollback")))
+        Command::new("cofferdam")
+            .version("1.2")
+            .subcommand(Command::new("ckpt").subcommand(Command::new("rollback")))
     }
 
     #[test]
@@ -76,7 +79,9 @@ mod tests {
             manual(command(), &path).unwrap()
         };
         assert!(page(&[]).unwrap().contains(".TH cofferdam 1"));
-        assert!(page(&["ckpt", "rollback"]).unwrap().contains(".TH cofferdam-ckpt-rollback 1"));
+        assert!(
+            page(&["ckpt", "rollback"]).unwrap().contains(".TH cofferdam-ckpt-rollback 1  \"cofferdam 1.2\"")
+        );
         assert_eq!(page(&["ckpt", "frobnicate"]), None);
     }
 
