@@ -46,8 +46,8 @@ pub(crate) enum BindError {
     Live { path: PathBuf, option: &'static str },
     #[error("{} belongs to another user or may be written by one, who could replace a socket in it; take that right away (chmod go-w) or choose another path with {option}", path.display())]
     Unsafe { path: PathBuf, option: &'static str },
-    #[error("{what} {}: {source}", path.display())]
-    Io { what: &'static str, path: PathBuf, source: io::Error },
+    #[error("{what} {}: {source}; mend that or choose another path with {option}", path.display())]
+    Io { what: &'static str, path: PathBuf, source: io::Error, option: &'static str },
 }
 
 /// A socket file that this process made. Removed when dropped, if it is still that file.
@@ -61,7 +61,7 @@ pub(crate) struct SocketFile {
 /// changes to get another path.
 pub(crate) fn bind(place: &Place, option: &'static str) -> Result<(UnixListener, SocketFile), BindError> {
     let path = &place.path;
-    let failed = |what| move |source| BindError::Io { what, path: path.clone(), source };
+    let failed = |what| move |source| BindError::Io { what, path: path.clone(), source, option };
     if path.as_os_str().len() > MAX_PATH {
         return Err(BindError::TooLong { path: path.clone(), option });
     }
@@ -97,7 +97,7 @@ fn prepare_directory(place: &Place, option: &'static str) -> Result<(), BindErro
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    let failed = |what| move |source| BindError::Io { what, path: directory.to_owned(), source };
+    let failed = |what| move |source| BindError::Io { what, path: directory.to_owned(), source, option };
     let mode = match place.audience {
         Audience::Owner => 0o700,
         Audience::Everybody => 0o755,
@@ -127,7 +127,7 @@ fn is_safe(directory: &Metadata) -> bool {
 }
 
 fn remove_stale(path: &Path, option: &'static str) -> Result<(), BindError> {
-    let failed = |what| move |source| BindError::Io { what, path: path.to_owned(), source };
+    let failed = |what| move |source| BindError::Io { what, path: path.to_owned(), source, option };
     let found = match std::fs::symlink_metadata(path) {
         Ok(found) => found,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),

@@ -76,7 +76,7 @@ pub enum Error {
     #[error("catalog: {0}")]
     Catalog(String),
     /// Another daemon uses this state directory.
-    #[error("state directory {} is in use by {holder}", dir.display())]
+    #[error("state directory {} is in use by {holder}; stop that one or choose another state directory", dir.display())]
     Locked {
         /// The state directory.
         dir: PathBuf,
