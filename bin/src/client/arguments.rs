@@ -26,7 +26,7 @@ pub(crate) struct Connection {
 /// What a client can be asked to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// Register a directory
+    /// Register a directory; checkpoint does so by itself, too
     Init(init::Init),
     /// Take a snapshot of a directory
     Checkpoint(checkpoint::Checkpoint),

@@ -32,7 +32,7 @@ enum Command {
 struct Daemon {
     #[command(flatten)]
     options: DaemonOptions,
-    /// Which engine keeps the snapshots
+    /// Which engine keeps the snapshots: auto or store
     #[arg(long, value_enum, value_name = "ENGINE", hide_possible_values = true)]
     backend: Option<BackendChoice>,
     /// Accepted and not used: nothing is mounted

@@ -18,10 +18,10 @@ pub(crate) struct Config {
     /// Seconds between two health checks; 0 disables them
     #[arg(long, value_name = "SECS")]
     health_check_interval: Option<u64>,
-    /// Size of the btrfs image in GB
+    /// Size of the btrfs image in GB; checked and written, but the store engine has no use for it
     #[arg(long, value_name = "GB")]
     img_size: Option<u64>,
-    /// The most the btrfs image may take of its filesystem, in percent
+    /// The most the btrfs image may take of its filesystem, in percent; no use either
     #[arg(long, value_name = "PERCENT", allow_negative_numbers = true)]
     img_max_percent: Option<f64>,
     /// Remove snapshots on a schedule

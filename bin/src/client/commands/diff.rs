@@ -14,10 +14,10 @@ pub(crate) struct Diff {
     /// The directory, or the id of its workspace
     #[arg(short, long, value_name = "PATH")]
     workspace: String,
-    /// The earlier snapshot
+    /// The earlier snapshot, or the unique beginning of its name
     #[arg(short, long, value_name = "ID")]
     from: String,
-    /// The later snapshot, or @live for the directory as it is now
+    /// The later one, likewise, or @live for the directory as it is now
     #[arg(short, long, value_name = "ID")]
     to: String,
     #[command(flatten)]
