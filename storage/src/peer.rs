@@ -174,7 +174,7 @@ mod tests {
     fn is_root() -> bool {
         let root = Peer::own().uid == 0;
         if !root {
-            eprintln!("skipped: only root may take another user's rights");
+            cofferdam_tests::skipped(format_args!("only root may take another user's rights"));
         }
         root
     }
@@ -262,7 +262,7 @@ mod tests {
     #[test]
     fn who_may_not_become_another_user_is_told_so() {
         if Peer::own().uid == 0 {
-            eprintln!("skipped: root may");
+            cofferdam_tests::skipped(format_args!("root may"));
             return;
         }
         assert!(stranger().enter().is_err());

@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn what_is_in_memory_is_not_on_disk() {
         let Ok(file) = tempfile::tempfile_in("/dev/shm") else {
-            eprintln!("skipped: no /dev/shm");
+            cofferdam_tests::skipped(format_args!("no /dev/shm"));
             return;
         };
         assert!(!is_on_disk(file));
@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn of_somebody_elses_file_the_writers_are_not_known() {
         if rustix::process::geteuid().is_root() {
-            eprintln!("skipped: root knows");
+            cofferdam_tests::skipped(format_args!("root knows"));
             return;
         }
         assert_eq!(writers(File::open("/etc/passwd").unwrap()), Writers::Unknown);

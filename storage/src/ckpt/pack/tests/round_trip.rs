@@ -194,7 +194,7 @@ fn the_directory_lists_packs_and_nothing_else() {
 #[test]
 fn a_thread_with_a_peers_rights_writes_and_reads_packs_in_the_daemons_directory() {
     if !rustix::process::geteuid().is_root() {
-        eprintln!("skipped: only root may take another user's rights");
+        cofferdam_tests::skipped(format_args!("only root may take another user's rights"));
         return;
     }
     let dir = tempfile::tempdir().unwrap();

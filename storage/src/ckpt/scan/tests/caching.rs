@@ -151,7 +151,7 @@ fn a_store_in_memory_that_nothing_shows_is_in_the_next_checkpoint() {
     let shared_memory = Path::new("/dev/shm");
     let is_in_memory = rustix::fs::statfs(shared_memory).is_ok_and(|found| found.f_type as u64 == TMPFS);
     let Some(dir) = is_in_memory.then(|| tempfile::tempdir_in(shared_memory).ok()).flatten() else {
-        eprintln!("skipped: {} is no tmpfs to write to", shared_memory.display());
+        cofferdam_tests::skipped(format_args!("{} is no tmpfs to write to", shared_memory.display()));
         return;
     };
     let mut fixture = Fixture::within(dir);

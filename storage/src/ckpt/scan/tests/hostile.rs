@@ -151,7 +151,7 @@ fn a_file_whose_lease_somebody_has_to_give_back_first_is_waited_for() {
     fixture.write("leased", "content");
     let holder = fs::File::options().read(true).write(true).open(fixture.at("leased")).unwrap();
     if !testing::take_write_lease(&holder) {
-        eprintln!("skipped: the filesystem gives no leases");
+        cofferdam_tests::skipped(format_args!("the filesystem gives no leases"));
         return;
     }
     let done = AtomicBool::new(false);
@@ -260,7 +260,7 @@ fn a_root_that_cannot_be_read_is_an_error() {
 fn a_peer_who_owns_nothing_gets_a_cache_all_the_same() {
     let mut fixture = Fixture::new();
     if !is_root() {
-        eprintln!("skipped: only root serves others");
+        cofferdam_tests::skipped(format_args!("only root serves others"));
         return;
     }
     fixture.write("dir/file", "x");
@@ -277,7 +277,7 @@ fn a_peer_who_owns_nothing_gets_a_cache_all_the_same() {
 fn what_root_has_read_is_not_for_others() {
     let mut fixture = Fixture::new();
     if !is_root() {
-        eprintln!("skipped: only root may read what others may not");
+        cofferdam_tests::skipped(format_args!("only root may read what others may not"));
         return;
     }
     fixture.write("secret", "secret");
@@ -376,7 +376,7 @@ fn with_own_mounts(run: impl FnOnce() -> bool + Send + 'static) {
         private.is_ok() && run()
     });
     if !done.join().unwrap() {
-        eprintln!("skipped: this user may not mount that here");
+        cofferdam_tests::skipped(format_args!("this user may not mount that here"));
     }
 }
 

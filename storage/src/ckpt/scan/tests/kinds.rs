@@ -67,7 +67,7 @@ fn pipes_sockets_and_devices_are_recorded_and_not_opened() {
         // Opening it would fail: there is no such disk.
         assert_eq!(fixture.kind(&captured, "disk"), EntryKind::BlockDevice(4095, 77));
     } else {
-        eprintln!("skipped: device nodes, which only root may make");
+        cofferdam_tests::skipped(format_args!("device nodes, which only root may make"));
     }
     assert_eq!(fixture.publish().1, 0);
 }
@@ -189,7 +189,7 @@ fn the_users_attributes_are_captured_and_others_are_not() {
     };
     let long = vec![7; 2000];
     if set("file", "user.b", b"2").is_err() {
-        eprintln!("skipped: the filesystem has no user attributes");
+        cofferdam_tests::skipped(format_args!("the filesystem has no user attributes"));
         return;
     }
     set("file", "user.a", &long).unwrap();
@@ -215,7 +215,7 @@ fn what_has_more_attributes_than_can_be_listed_is_named() {
         for n in 0..300 {
             let name = format!("user.{n:0>240}");
             if rustix::fs::setxattr(fixture.at(path), name, b"", rustix::fs::XattrFlags::empty()).is_err() {
-                eprintln!("skipped: the filesystem does not take that many attributes");
+                cofferdam_tests::skipped(format_args!("the filesystem does not take that many attributes"));
                 return;
             }
         }

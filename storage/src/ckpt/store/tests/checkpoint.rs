@@ -223,7 +223,7 @@ fn a_workspace_whose_directory_is_gone_or_another_is_an_error_until_it_is_taken_
 #[test]
 fn what_cannot_be_read_is_named_in_the_warnings() {
     if rustix::process::geteuid().is_root() {
-        eprintln!("skipped: root can read everything");
+        cofferdam_tests::skipped(format_args!("root can read everything"));
         return;
     }
     let place = Place::with_files();

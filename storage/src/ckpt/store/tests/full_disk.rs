@@ -32,11 +32,11 @@ impl Small {
         match mounted {
             Ok(output) if output.status.success() => Some(Self { place, at }),
             Ok(output) => {
-                eprintln!("skipped: {}", String::from_utf8_lossy(&output.stderr).trim());
+                cofferdam_tests::skipped(format_args!("{}", String::from_utf8_lossy(&output.stderr).trim()));
                 None
             }
             Err(error) => {
-                eprintln!("skipped: mount: {error}");
+                cofferdam_tests::skipped(format_args!("mount: {error}"));
                 None
             }
         }

@@ -178,7 +178,7 @@ fn what_is_another_users_does_not_exist_for_a_peer() {
     let store = place.open();
     let id = init(&store, place.ws()).unwrap();
     if !rustix::process::geteuid().is_root() {
-        eprintln!("skipped: only root's daemon has other peers");
+        cofferdam_tests::skipped(format_args!("only root's daemon has other peers"));
         return;
     }
     let peer = Peer { uid: 54_321, gid: 54_321, groups: Vec::new() };
@@ -201,7 +201,7 @@ fn a_forgotten_workspace_can_be_registered_afresh() {
 #[test]
 fn a_directory_that_was_given_away_is_registered_afresh_for_its_new_owner() {
     if !rustix::process::geteuid().is_root() {
-        eprintln!("skipped: only root can give a directory away");
+        cofferdam_tests::skipped(format_args!("only root can give a directory away"));
         return;
     }
     let place = Place::with_files();
