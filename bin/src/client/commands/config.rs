@@ -92,7 +92,17 @@ impl Config {
         if self.shown.as_json() {
             return Ok(session.terminal.print_json(&report)?);
         }
-        Ok(session.terminal.print(as_text(&report, file, &source))?)
+        // The wire's report has no place for this one.
+        let skip_unchanged = match Settings::load(file) {
+            Ok(settings) => settings.skip_unchanged.to_string(),
+            Err(error) => {
+                session
+                    .terminal
+                    .say(format_args!("{error}; the daemon keeps what it has until that is mended"));
+                "unknown".to_owned()
+            }
+        };
+        Ok(session.terminal.print(as_text(&report, &skip_unchanged, file, &source))?)
     }
 }
 
@@ -113,7 +123,7 @@ fn from_file(session: &Session, file: &Path) -> Result<ConfigReport, Failure> {
     })
 }
 
-fn as_text(report: &ConfigReport, file: &Path, source: &str) -> String {
+fn as_text(report: &ConfigReport, skip_unchanged: &str, file: &Path, source: &str) -> String {
     let keep = match &report.auto_cleanup_keep {
         CleanupRetention::Count(count) => count.to_string(),
         CleanupRetention::Age(age) => format!("\"{}\"", age.as_str()),
@@ -123,6 +133,7 @@ fn as_text(report: &ConfigReport, file: &Path, source: &str) -> String {
         ("auto_cleanup_keep", keep),
         ("auto_cleanup_interval_secs", report.auto_cleanup_interval_secs.to_string()),
         ("health_check_interval_secs", report.health_check_interval_secs.to_string()),
+        ("skip_unchanged", format!("{skip_unchanged} (as the file says)")),
         ("log_level", report.log_level.clone()),
         ("socket", report.socket_path.clone()),
         ("state directory", report.mount_path.clone()),
@@ -166,7 +177,7 @@ mod tests {
             img_size: 0,
             img_max_percent: 0.0,
         };
-        let text = as_text(&report, Path::new("/etc/c.toml"), "no daemon is running");
+        let text = as_text(&report, "true", Path::new("/etc/c.toml"), "no daemon is running");
         assert_eq!(
             text,
             "Configuration (no daemon is running)\n\
@@ -174,6 +185,7 @@ mod tests {
              \u{20} auto_cleanup_keep           \"30d\"\n\
              \u{20} auto_cleanup_interval_secs  86400\n\
              \u{20} health_check_interval_secs  300\n\
+             \u{20} skip_unchanged              true (as the file says)\n\
              \u{20} log_level                   info\n\
              \u{20} socket                      /run/s.sock\n\
              \u{20} state directory             /state\n\
