@@ -2,12 +2,13 @@
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
+use std::time::Duration;
 
 use cofferdam_protocol::ckpt::{WsCkptErrorCode as Code, WsCkptRequest, WsCkptResponse};
 use cofferdam_tests::site::{Daemon, Site};
 use cofferdam_tests::tree::Tree;
 use cofferdam_tests::user::{NOBODY, SOMEBODY, as_user, give, give_all};
-use cofferdam_tests::wire::{ask, error_of};
+use cofferdam_tests::wire::{Wire, ask, error_of};
 use cofferdam_tests::{files, project, skip, user};
 
 use crate::{site, site_of_ordinary_user};
@@ -244,4 +245,30 @@ fn a_users_daemon_serves_that_user() {
     give_all(&theirs, SOMEBODY);
     let (code, message) = error_of(call_as(NOBODY, &daemon, &ask::init(&theirs)));
     assert_eq!(code, Code::InvalidPath, "{message}");
+}
+
+#[test]
+fn a_user_who_never_ends_large_requests_does_not_hold_up_those_of_another() {
+    if !user::is_root() {
+        skip!("needs root to be root's daemon");
+    }
+    let site = site();
+    let (daemon, ws) = nobodys_project(&site);
+    let half = [&(15u32 << 20).to_le_bytes()[..], &[0; 100 << 10]].concat();
+    let held: Vec<Wire> = as_user(SOMEBODY, || {
+        let connect = |_| {
+            let mut wire = daemon.connect();
+            wire.send_bytes(&half);
+            wire
+        };
+        (0..60).map(connect).collect()
+    });
+    // Fits the socket's buffer: sending it does not wait for the daemon.
+    let message = "x".repeat(150 << 10);
+    let request = ask::checkpoint_with(&ws, "large", Some(&message), None, false);
+    let mut wire = as_user(NOBODY, || daemon.connect());
+    wire.send(&request);
+    // Half of the time after which the daemon gives the others up.
+    assert!(wire.receives_within(Duration::from_secs(5)));
+    drop(held);
 }

@@ -15,6 +15,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::connection::{Connection, Service};
+use super::room::{Room, Space};
 use super::{Audience, Limits};
 
 /// Serves connections until `stopping` is cancelled, then lets requests in flight finish for a while.
@@ -27,9 +28,7 @@ pub(crate) async fn accept<S: Service>(
 ) {
     let room = Arc::new(Semaphore::new(limits.connections));
     let guests = Guests::default();
-    let large_requests = Semaphore::new(limits.large_requests);
-    let large_answers = Semaphore::new(limits.large_answers);
-    let shared = Rc::new((service, large_requests, large_answers));
+    let shared = Rc::new((service, Space::new(limits.large_requests, limits.large_answers)));
     let mut trouble = Trouble::default();
     while let Some(permit) = unless(&stopping, room.clone().acquire_owned()).await {
         let Some(accepted) = unless(&stopping, listener.accept()).await else { break };
@@ -53,16 +52,10 @@ pub(crate) async fn accept<S: Service>(
         };
         let (shared, stopping) = (shared.clone(), stopping.clone());
         actix::spawn(async move {
-            let (service, large_requests, large_answers) = &*shared;
-            let connection = Connection {
-                io: stream,
-                peer,
-                service,
-                limits: &limits,
-                large_requests,
-                large_answers,
-                stopping: &stopping,
-            };
+            let (service, all) = &*shared;
+            let room = Room { all, share: seat.as_ref().map(|seat| &*seat.share) };
+            let connection =
+                Connection { io: stream, peer, service, limits: &limits, room, stopping: &stopping };
             connection.serve().await;
             drop((seat, permit));
         });
@@ -83,34 +76,46 @@ async fn unless<F: Future>(stopping: &CancellationToken, future: F) -> Option<F:
     }
 }
 
-/// How many connections each stranger has open.
-type Guests = Rc<RefCell<HashMap<u32, usize>>>;
+/// The strangers that are connected.
+type Guests = Rc<RefCell<HashMap<u32, Guest>>>;
+
+/// What all connections of a stranger have together.
+struct Guest {
+    /// How many there are.
+    open: usize,
+    share: Rc<Space>,
+}
 
 /// A stranger's place among the connections; given back when dropped.
 struct Seat {
     guests: Guests,
     uid: u32,
+    /// For large messages, together with the user's other connections.
+    share: Rc<Space>,
 }
 
 impl Seat {
-    /// `None` if that user has `limit` of them.
-    fn take(guests: &Guests, uid: u32, limit: usize) -> Option<Self> {
-        let mut open = guests.borrow_mut();
-        let count = open.entry(uid).or_default();
-        if *count >= limit {
+    /// `None` if that user has as many as one may.
+    fn take(guests: &Guests, uid: u32, limits: &Limits) -> Option<Self> {
+        let mut all = guests.borrow_mut();
+        let guest = all.entry(uid).or_insert_with(|| Guest {
+            open: 0,
+            share: Rc::new(Space::new(limits.large_requests_per_stranger, limits.large_answers_per_stranger)),
+        });
+        if guest.open >= limits.connections_per_stranger {
             return None;
         }
-        *count += 1;
-        Some(Self { guests: guests.clone(), uid })
+        guest.open += 1;
+        Some(Self { guests: guests.clone(), uid, share: guest.share.clone() })
     }
 }
 
 impl Drop for Seat {
     fn drop(&mut self) {
         let mut guests = self.guests.borrow_mut();
-        if let Some(open) = guests.get_mut(&self.uid) {
-            *open -= 1;
-            if *open == 0 {
+        if let Some(guest) = guests.get_mut(&self.uid) {
+            guest.open -= 1;
+            if guest.open == 0 {
                 guests.remove(&self.uid);
             }
         }
@@ -131,7 +136,7 @@ fn admit(
     if audience == Audience::Owner {
         return Err("this daemon serves its own user only".to_owned());
     }
-    match Seat::take(guests, peer.uid, limits.connections_per_stranger) {
+    match Seat::take(guests, peer.uid, limits) {
         Some(seat) => Ok((peer, Some(seat))),
         None => Err(format!("user {} has too many connections open; close some and try again", peer.uid)),
     }

@@ -9,12 +9,12 @@ use cofferdam_protocol::ckpt::{
 };
 use cofferdam_storage::peer::Peer;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::sync::{Semaphore, SemaphorePermit, TryAcquireError};
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::codec::{Decoder, Encoder};
 use tokio_util::sync::CancellationToken;
 
 use super::Limits;
+use super::room::{Held, NoRoom, Room};
 
 /// Whoever answers requests.
 pub(crate) trait Service: 'static {
@@ -47,10 +47,8 @@ pub(crate) struct Connection<'a, S, Io> {
     pub(crate) peer: Peer,
     pub(crate) service: &'a S,
     pub(crate) limits: &'a Limits,
-    /// What all connections together have for large requests.
-    pub(crate) large_requests: &'a Semaphore,
-    /// What all connections together have for large answers, in MiB.
-    pub(crate) large_answers: &'a Semaphore,
+    /// What it shares with others for large messages.
+    pub(crate) room: Room<'a>,
     /// Cancelled when the daemon stops: the request in hand is still answered.
     pub(crate) stopping: &'a CancellationToken,
 }
@@ -60,7 +58,7 @@ pub(crate) struct Connection<'a, S, Io> {
 struct Received<'a> {
     bytes: BytesMut,
     /// Held while there is much of it.
-    room: Option<SemaphorePermit<'a>>,
+    room: Option<Held<'a>>,
 }
 
 impl<'a, S: Service, Io: AsyncRead + AsyncWrite + Unpin> Connection<'a, S, Io> {
@@ -127,7 +125,7 @@ impl<'a, S: Service, Io: AsyncRead + AsyncWrite + Unpin> Connection<'a, S, Io> {
     /// Reads some more, once there is room for it.
     async fn read(&mut self, received: &mut Received<'a>) -> io::Result<usize> {
         if received.bytes.len() > Limits::SMALL_REQUEST && received.room.is_none() {
-            received.room = self.large_requests.acquire().await.ok();
+            received.room = self.room.for_request().await;
         }
         self.io.read_buf(&mut received.bytes).await
     }
@@ -156,7 +154,7 @@ impl<'a, S: Service, Io: AsyncRead + AsyncWrite + Unpin> Connection<'a, S, Io> {
         let refusal = match codec.encode(&response, &mut frame) {
             Ok(()) => match self.room_for(frame.len()) {
                 Ok(room) => return Ok((frame, room)),
-                Err(_) => BUSY.to_owned(),
+                Err(NoRoom) => BUSY.to_owned(),
             },
             Err(FrameError::Unsendable(_)) => too_large(),
             Err(error) => return Err(error),
@@ -167,12 +165,11 @@ impl<'a, S: Service, Io: AsyncRead + AsyncWrite + Unpin> Connection<'a, S, Io> {
     }
 
     /// Room for an answer of so many bytes; the error is that there is none.
-    fn room_for(&self, bytes: usize) -> Result<Option<SemaphorePermit<'a>>, TryAcquireError> {
+    fn room_for(&self, bytes: usize) -> Result<Option<Held<'a>>, NoRoom> {
         if bytes <= Limits::SMALL_ANSWER {
             return Ok(None);
         }
-        let mib = u32::try_from(bytes.div_ceil(1 << 20)).unwrap_or(u32::MAX);
-        self.large_answers.try_acquire_many(mib).map(Some)
+        self.room.for_answer(bytes).map(Some)
     }
 
     /// Lets a client that is still sending reach our refusal: closing with its bytes unread would break the connection
@@ -191,7 +188,7 @@ impl<'a, S: Service, Io: AsyncRead + AsyncWrite + Unpin> Connection<'a, S, Io> {
 type Codec = FrameCodec<WsCkptRequest, WsCkptResponse>;
 
 /// A frame and what it takes of the room for large answers.
-type Encoded<'a> = (BytesMut, Option<SemaphorePermit<'a>>);
+type Encoded<'a> = (BytesMut, Option<Held<'a>>);
 
 impl Answer {
     /// An answer whose loss harms nobody.

@@ -4,6 +4,7 @@
 mod accept;
 mod bind;
 mod connection;
+mod room;
 mod translate;
 
 pub(crate) use accept::{accept, trusted};
@@ -22,6 +23,10 @@ pub(crate) struct Limits {
     pub(crate) large_answers: usize,
     /// Open connections of one user who is neither root nor the daemon's own.
     pub(crate) connections_per_stranger: usize,
+    /// Of `large_requests`, what one such user may have.
+    pub(crate) large_requests_per_stranger: usize,
+    /// Of `large_answers`, what one such user may have; not less than one answer of the largest size.
+    pub(crate) large_answers_per_stranger: usize,
     /// Between two requests.
     pub(crate) idle: Duration,
     /// From the first byte of a frame to its last.
@@ -41,6 +46,8 @@ impl Default for Limits {
             large_requests: 8,
             large_answers: 256,
             connections_per_stranger: 64,
+            large_requests_per_stranger: 2,
+            large_answers_per_stranger: 64,
             idle: Duration::from_secs(60),
             frame: Duration::from_secs(10),
             answer: Duration::from_secs(30),

@@ -1,9 +1,11 @@
 //! Accepting on a real socket.
 
+use std::future::poll_fn;
 use std::path::PathBuf;
+use std::task::Poll;
 
 use cofferdam_protocol::ckpt::{WsCkptRequest, read_message};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
@@ -104,14 +106,64 @@ async fn a_request_in_flight_is_answered_when_the_daemon_stops_and_no_other_is_t
 
 #[test]
 fn a_stranger_has_so_many_seats_and_gets_them_back() {
+    let limits = Limits { connections_per_stranger: 2, ..Limits::default() };
     let guests = Guests::default();
-    let seats: Vec<_> = (0..2).map(|_| Seat::take(&guests, 1001, 2)).collect();
+    let take = |uid| Seat::take(&guests, uid, &limits);
+    let seats: Vec<_> = (0..2).map(|_| take(1001)).collect();
     assert!(seats.iter().all(Option::is_some));
-    assert!(Seat::take(&guests, 1001, 2).is_none());
-    assert!(Seat::take(&guests, 1002, 2).is_some());
+    assert!(take(1001).is_none());
+    assert!(take(1002).is_some());
     drop(seats);
     assert!(guests.borrow().is_empty());
-    assert!(Seat::take(&guests, 1001, 2).is_some());
+    assert!(take(1001).is_some());
+}
+
+/// A client's end and a connection that `seat` is for.
+fn seated<'a>(
+    (service, all): &'a (Slow, Space),
+    seat: &'a Seat,
+    limits: &'a Limits,
+    stopping: &'a CancellationToken,
+) -> (DuplexStream, Connection<'a, Slow, DuplexStream>) {
+    let (client, io) = duplex(4 << 20);
+    let room = Room { all, share: Some(&seat.share) };
+    (client, Connection { io, peer: Peer::own(), service, limits, room, stopping })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stranger_that_never_ends_its_large_requests_leaves_room_for_those_of_others() {
+    let limits = Limits::default();
+    let shared = (Slow::default(), Space::new(limits.large_requests, limits.large_answers));
+    let (guests, stopping) = (Guests::default(), CancellationToken::new());
+    let seats: Vec<_> = (0..60).map(|_| Seat::take(&guests, 1001, &limits).unwrap()).collect();
+    let others = Seat::take(&guests, 1002, &limits).unwrap();
+
+    let (mut held, mut connections): (Vec<_>, Vec<_>) =
+        seats.iter().map(|seat| seated(&shared, seat, &limits, &stopping)).unzip();
+    let (mut client, other) = seated(&shared, &others, &limits, &stopping);
+    connections.push(other);
+    let mut serving: Vec<_> = connections.into_iter().map(|it| Box::pin(it.serve())).collect();
+    let clients = async {
+        let half = [&(15u32 << 20).to_le_bytes()[..], &[0; 180 << 10]].concat();
+        for stream in &mut held {
+            stream.write_all(&half).await.unwrap();
+        }
+        sleep(Duration::from_secs(1)).await;
+        let request = WsCkptRequest::Init { workspace: "x".repeat(300 << 10) };
+        let mut frame = Vec::new();
+        write_message(&mut frame, &request).unwrap();
+        client.write_all(&frame).await.unwrap();
+        sleep(Duration::from_secs(1)).await;
+        assert_eq!(*shared.0.seen.borrow(), [request]);
+    };
+    let all_end = poll_fn(|cx| {
+        serving.retain_mut(|connection| connection.as_mut().poll(cx).is_pending());
+        if serving.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+    });
+    tokio::select! {
+        () = clients => {}
+        () = all_end => panic!("every connection ended"),
+    }
 }
 
 #[test]

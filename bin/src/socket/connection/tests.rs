@@ -7,6 +7,7 @@ use std::time::Duration;
 use cofferdam_protocol::ckpt::read_message;
 use tokio::io::{DuplexStream, duplex};
 
+use super::super::room::Space;
 use super::*;
 
 /// Answers Init with the path it was given, List with as much as it was told to, and notes what was not delivered.
@@ -40,17 +41,9 @@ async fn run<F: Future>(
 ) -> F::Output {
     let (ours, theirs) = duplex(64 * 1024);
     let limits = Limits::default();
-    let large_requests = Semaphore::new(limits.large_requests);
-    let large_answers = Semaphore::new(limits.large_answers);
-    let connection = Connection {
-        io: theirs,
-        peer: Peer::own(),
-        service,
-        limits: &limits,
-        large_requests: &large_requests,
-        large_answers: &large_answers,
-        stopping,
-    };
+    let all = Space::new(limits.large_requests, limits.large_answers);
+    let room = Room { all: &all, share: None };
+    let connection = Connection { io: theirs, peer: Peer::own(), service, limits: &limits, room, stopping };
     tokio::join!(connection.serve(), client(ours)).1
 }
 
@@ -244,16 +237,16 @@ async fn a_stopping_daemon_closes_idle_connections_and_half_frames_at_once() {
 #[tokio::test(start_paused = true)]
 async fn large_requests_take_turns_and_small_ones_pass_them() {
     let service = Echo::default();
-    let limits = Limits { large_requests: 1, ..Limits::default() };
-    let (large_requests, large_answers) = (Semaphore::new(1), Semaphore::new(0));
+    let limits = Limits::default();
+    let all = Space::new(1, 0);
+    let room = Room { all: &all, share: None };
     let stopping = CancellationToken::new();
     let connect = |io| Connection {
         io,
         peer: Peer::own(),
         service: &service,
         limits: &limits,
-        large_requests: &large_requests,
-        large_answers: &large_answers,
+        room,
         stopping: &stopping,
     };
     let large = init(&"x".repeat(1 << 20));
@@ -284,15 +277,15 @@ async fn large_requests_take_turns_and_small_ones_pass_them() {
 async fn a_large_answer_is_refused_while_others_fill_the_room_and_small_ones_are_not() {
     let service = Echo { list_bytes: 3 << 20, ..Echo::default() };
     let limits = Limits::default();
-    let (large_requests, large_answers) = (Semaphore::new(1), Semaphore::new(5));
+    let all = Space::new(1, 5);
+    let room = Room { all: &all, share: None };
     let stopping = CancellationToken::new();
     let connect = |io| Connection {
         io,
         peer: Peer::own(),
         service: &service,
         limits: &limits,
-        large_requests: &large_requests,
-        large_answers: &large_answers,
+        room,
         stopping: &stopping,
     };
     let (mut slow, slow_end) = duplex(64 << 10);
@@ -313,5 +306,43 @@ async fn a_large_answer_is_refused_while_others_fill_the_room_and_small_ones_are
     assert_eq!(refusal(&got[0]), BUSY);
     assert_eq!(got[1], WsCkptResponse::InitOk { ws_id: "/small".to_owned() });
     assert!(matches!(&got[2], WsCkptResponse::CheckpointSkipped { reason } if reason.len() == 3 << 20));
-    assert_eq!(large_answers.available_permits(), 5);
+    assert!(room.for_answer(5 << 20).is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn large_answers_that_a_stranger_does_not_take_leave_room_for_those_of_others() {
+    let service = Echo { list_bytes: 3 << 20, ..Echo::default() };
+    let (limits, stopping) = (Limits::default(), CancellationToken::new());
+    let (all, strangers, others) = (Space::new(1, 8), Space::new(1, 4), Space::new(1, 4));
+    let connect = |io, share| {
+        let room = Room { all: &all, share: Some(share) };
+        Connection { io, peer: Peer::own(), service: &service, limits: &limits, room, stopping: &stopping }
+    };
+    let (mut slow, slow_end) = duplex(64 << 10);
+    let (mut second, second_end) = duplex(8 << 20);
+    let (mut other, other_end) = duplex(8 << 20);
+    let client = async {
+        slow.write_all(&list()).await.unwrap();
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        for stream in [&mut second, &mut other] {
+            stream.write_all(&list()).await.unwrap();
+            stream.shutdown().await.unwrap();
+        }
+        let got = (responses(second).await, responses(other).await);
+        drop(slow);
+        got
+    };
+    let (slow, second) = (connect(slow_end, &strangers), connect(second_end, &strangers));
+    let other = connect(other_end, &others);
+    let (second, other) = tokio::join!(slow.serve(), second.serve(), other.serve(), client).3;
+    assert_eq!(refusal(&second[0]), BUSY);
+    assert!(matches!(other[0], WsCkptResponse::CheckpointSkipped { .. }));
+}
+
+#[test]
+fn a_strangers_share_holds_the_largest_answer_and_not_everything() {
+    let limits = Limits::default();
+    assert!(limits.large_answers_per_stranger << 20 >= WsCkptResponse::LIMIT as usize);
+    assert!(limits.large_answers_per_stranger < limits.large_answers);
+    assert!(limits.large_requests_per_stranger < limits.large_requests);
 }
