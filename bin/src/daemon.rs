@@ -110,20 +110,22 @@ fn serve(
     // Clients may connect from here on; they wait until somebody accepts.
     let (ckpt_listener, ckpt_file) = socket::bind(&place, "--socket")?;
     let (control_listener, control_file) = socket::bind(&paths::control_socket(&state_dir), "--state-dir")?;
+    let socket = std::path::absolute(&place.path)?;
+    // Not worth failing for: only clients that know nothing but the state directory need it.
+    let note = socket::note(&socket, &paths::socket_note(&state_dir))
+        .inspect_err(|error| tracing::warn!(%error, "cannot say in the state directory where the socket is"))
+        .ok();
 
     tracing::info!(version = env!("CARGO_PKG_VERSION"), state_dir = %state_dir.display(), "starting");
     let cofferdam = Cofferdam::builder()
         .backend(Arc::new(store))
         .config(ConfigFile(config))
-        .installation(Installation {
-            state_dir,
-            socket: std::path::absolute(&place.path)?,
-            log_level: options.log_level,
-        })
+        .installation(Installation { state_dir, socket, log_level: options.log_level })
         .start()?;
     let adapters = Adapters {
         ckpt: (ckpt_listener, ckpt_file),
         control: (control_listener, control_file),
+        note,
         audience: place.audience,
     };
     let served = cofferdam.run(move |ckpt| adapters.serve(ckpt, stopping)).blocking_recv();
@@ -151,6 +153,7 @@ fn refuse_btrfs(choice: Option<BackendChoice>, config: Option<&Path>) -> Result<
 struct Adapters {
     ckpt: (UnixListener, SocketFile),
     control: (UnixListener, SocketFile),
+    note: Option<SocketFile>,
     audience: Audience,
 }
 
@@ -169,7 +172,7 @@ impl Adapters {
 
         stopping.cancelled().await;
         // New clients find no daemon; those in hand are served.
-        drop((ckpt_file, control_file));
+        drop((ckpt_file, control_file, self.note));
         // Both drain at the same time. An error is a panic, which was logged.
         let _ = tokio::join!(accept, control_handle.stop(true), control);
         Ok(())

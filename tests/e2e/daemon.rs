@@ -95,6 +95,31 @@ fn what_the_daemon_keeps_is_for_its_own_user_only() {
 }
 
 #[test]
+fn a_client_finds_the_daemon_of_a_state_directory_wherever_that_listens() {
+    let site = site_of_ordinary_user();
+    let ws = site.workspace("project");
+    let status = || {
+        let mut command = site.command(&site.programs().cofferdam);
+        run(command.args(["ckpt", "status", "--state-dir"]).arg(site.state()))
+    };
+    for n in 0..2 {
+        let daemon = site.start();
+        daemon.init(&ws);
+        let ran = status();
+        assert_eq!(ran.code, 0, "{ran:?}");
+        assert!(ran.stdout.contains(ws.to_str().unwrap()), "{ran:?}");
+        if n == 0 {
+            // What it leaves is replaced by the next.
+            daemon.kill();
+            assert_ne!(status().code, 0);
+        } else {
+            daemon.stop();
+        }
+    }
+    assert_ne!(status().code, 0);
+}
+
+#[test]
 fn a_second_daemon_on_the_same_state_directory_is_told_who_holds_it() {
     let site = site();
     let daemon = site.start();

@@ -1,5 +1,8 @@
 //! What a verb works with: the daemon, the terminal, and the surroundings.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -79,12 +82,21 @@ fn client_of(state_dir: &Path, environment: &Environment, timeout: Option<Durati
     // A daemon that hangs is not found, rather than waited for.
     let patience =
         timeout.map_or(CkptClient::DEFAULT_TIMEOUT, |limit| limit.min(CkptClient::DEFAULT_TIMEOUT));
-    let sockets = std::iter::once(own).chain(environment.client_sockets());
+    let sockets = std::iter::once(own).chain(noted_socket(state_dir)).chain(environment.client_sockets());
     let clients = sockets.map(|socket| CkptClient::new(socket).deadline(Some(patience)));
     let state_dir = std::path::absolute(state_dir).unwrap_or(state_dir.to_owned());
     let mut serving = clients
         .filter(|client| client.config().is_ok_and(|config| Path::new(&config.mount_path) == state_dir));
     serving.next().unwrap_or_else(|| CkptClient::new(paths::state_socket(&state_dir)))
+}
+
+/// Where the daemon that uses a state directory says it listens. It must be a socket of the same user: what a killed
+/// daemon left may name a place where others can make one.
+fn noted_socket(state_dir: &Path) -> Option<PathBuf> {
+    let note = paths::socket_note(state_dir);
+    let socket = PathBuf::from(OsString::from_vec(std::fs::read(&note).ok()?));
+    let owner = |path: &Path| std::fs::metadata(path).ok().map(|found| found.uid());
+    (owner(&socket)? == owner(&note)?).then_some(socket)
 }
 
 /// A workspace argument as it goes over the wire: an id as it is, a path made absolute without following its links.
@@ -120,5 +132,23 @@ mod tests {
         ] {
             assert_eq!(workspace(argument).unwrap(), sent, "{argument}");
         }
+    }
+
+    #[test]
+    fn a_noted_socket_counts_only_if_it_is_of_who_wrote_the_note() {
+        let dir = tempfile::tempdir().unwrap();
+        let (note, socket) = (paths::socket_note(dir.path()), dir.path().join("socket"));
+        assert_eq!(noted_socket(dir.path()), None);
+        std::fs::create_dir(note.parent().unwrap()).unwrap();
+        std::fs::write(&note, socket.as_os_str().as_encoded_bytes()).unwrap();
+        assert_eq!(noted_socket(dir.path()), None);
+        std::fs::write(&socket, "").unwrap();
+        assert_eq!(noted_socket(dir.path()), Some(socket.clone()));
+        // Root can give it away; others take something of root's.
+        let another = std::fs::metadata(&socket).unwrap().uid() + 1;
+        if std::os::unix::fs::chown(&socket, Some(another), None).is_err() {
+            std::fs::write(&note, "/dev/null").unwrap();
+        }
+        assert_eq!(noted_socket(dir.path()), None);
     }
 }

@@ -1,9 +1,10 @@
 //! Making a socket file: where, for whom, over what, and removing it again.
 
-use std::fs::{DirBuilder, Metadata, Permissions};
-use std::io;
+use std::fs::{DirBuilder, Metadata, OpenOptions, Permissions};
+use std::io::{self, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
@@ -50,7 +51,7 @@ pub(crate) enum BindError {
     Io { what: &'static str, path: PathBuf, source: io::Error, option: &'static str },
 }
 
-/// A socket file that this process made. Removed when dropped, if it is still that file.
+/// A socket file that this process made, or a note about one. Removed when dropped, if it is still that file.
 #[derive(Debug)]
 pub(crate) struct SocketFile {
     path: PathBuf,
@@ -71,6 +72,13 @@ pub(crate) fn bind(place: &Place, option: &'static str) -> Result<(UnixListener,
     let file = open_to(place.audience, path).map_err(failed("cannot set the mode of"))?;
     listener.set_nonblocking(true).map_err(failed("cannot listen at"))?;
     Ok((listener, file))
+}
+
+/// Writes the path of a socket down at `note`, for clients that do not know it.
+pub(crate) fn note(socket: &Path, note: &Path) -> io::Result<SocketFile> {
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(note)?;
+    file.write_all(socket.as_os_str().as_bytes())?;
+    Ok(SocketFile { path: note.to_owned(), identity: identity(&file.metadata()?) })
 }
 
 /// Gives a new socket the mode for its audience. Where others can write to the directory, the name may lead to
@@ -171,7 +179,7 @@ impl Drop for SocketFile {
         let still_ours =
             std::fs::symlink_metadata(&self.path).is_ok_and(|found| identity(&found) == self.identity);
         if still_ours && let Err(error) = Disk::default().unlink(rustix::fs::CWD, &self.path) {
-            tracing::warn!(path = %self.path.display(), %error, "cannot remove the socket");
+            tracing::warn!(path = %self.path.display(), %error, "cannot remove what clients find this daemon by");
         }
     }
 }
