@@ -1,7 +1,5 @@
 //! What a verb works with: the daemon, the terminal, and the surroundings.
 
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,6 +11,7 @@ use super::failure::Failure;
 use crate::checkpoint::CkptClient;
 use crate::control::ControlClient;
 use crate::paths::{self, Environment};
+use crate::socket;
 use crate::terminal::Terminal;
 
 /// One run of a client program.
@@ -94,7 +93,7 @@ fn client_of(state_dir: &Path, environment: &Environment, timeout: Option<Durati
 /// daemon left may name a place where others can make one.
 fn noted_socket(state_dir: &Path) -> Option<PathBuf> {
     let note = paths::socket_note(state_dir);
-    let socket = PathBuf::from(OsString::from_vec(std::fs::read(&note).ok()?));
+    let socket = socket::noted(&note).ok()??;
     let owner = |path: &Path| std::fs::metadata(path).ok().map(|found| found.uid());
     (owner(&socket)? == owner(&note)?).then_some(socket)
 }

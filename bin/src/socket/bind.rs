@@ -1,14 +1,17 @@
 //! Making a socket file: where, for whom, over what, and removing it again.
 
-use std::fs::{DirBuilder, Metadata, OpenOptions, Permissions};
-use std::io::{self, Write};
+use std::ffi::OsString;
+use std::fs::{DirBuilder, File, Metadata, Permissions};
+use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
 use cofferdam_storage::disk::Disk;
+use cofferdam_storage::durable;
+use cofferdam_storage::path::Name;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
@@ -76,9 +79,25 @@ pub(crate) fn bind(place: &Place, option: &'static str) -> Result<(UnixListener,
 
 /// Writes the path of a socket down at `note`, for clients that do not know it.
 pub(crate) fn note(socket: &Path, note: &Path) -> io::Result<SocketFile> {
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(note)?;
-    file.write_all(socket.as_os_str().as_bytes())?;
-    Ok(SocketFile { path: note.to_owned(), identity: identity(&file.metadata()?) })
+    let (directory, name) = held_parent(note)?;
+    let (bytes, mode) = (socket.as_os_str().as_bytes(), Mode::RUSR | Mode::WUSR);
+    durable::write_atomic(&Disk::default(), &directory, &name, bytes, mode)?;
+    let identity = identity(&std::fs::symlink_metadata(note)?);
+    Ok(SocketFile { path: note.to_owned(), identity })
+}
+
+/// The socket that a note names; `None` if there is no note.
+pub(crate) fn noted(note: &Path) -> io::Result<Option<PathBuf>> {
+    let (directory, name) = held_parent(note)?;
+    let bytes = durable::read(&directory, &name, MAX_PATH as u64)?;
+    Ok(bytes.map(|bytes| PathBuf::from(OsString::from_vec(bytes))))
+}
+
+/// The directory of a path, held open, and the path's last name.
+fn held_parent(path: &Path) -> io::Result<(File, Name)> {
+    let invalid = || io::Error::from(io::ErrorKind::InvalidInput);
+    let name = path.file_name().and_then(|name| Name::new(name.as_bytes()).ok()).ok_or_else(invalid)?;
+    Ok((File::open(path.parent().ok_or_else(invalid)?)?, name))
 }
 
 /// Gives a new socket the mode for its audience. Where others can write to the directory, the name may lead to
@@ -89,7 +108,7 @@ fn open_to(audience: Audience, path: &Path) -> io::Result<SocketFile> {
         Audience::Everybody => 0o666,
     };
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let made = std::fs::File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    let made = File::from(rustix::fs::open(path, flags, Mode::empty())?);
     let found = made.metadata()?;
     if !found.file_type().is_socket() || found.uid() != rustix::process::geteuid().as_raw() {
         return Err(io::Error::other("something else has taken its place"));

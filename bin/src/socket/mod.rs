@@ -8,7 +8,7 @@ mod room;
 mod translate;
 
 pub(crate) use accept::{accept, trusted};
-pub(crate) use bind::{Audience, BindError, Place, SocketFile, bind, note};
+pub(crate) use bind::{Audience, BindError, Place, SocketFile, bind, note, noted};
 
 use std::time::Duration;
 
