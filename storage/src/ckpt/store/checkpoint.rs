@@ -15,15 +15,7 @@ impl Store {
         workspace: &WorkspaceId,
         new: &NewSnapshot,
     ) -> Result<Checkpointed> {
-        let mut snapshot = Snapshot {
-            id: new.id.clone(),
-            message: new.message.clone(),
-            metadata: metadata::normalize(new.metadata.as_deref())?,
-            pinned: new.pin,
-            created_at: self.clock.wall(),
-            missing: false,
-            warnings: 0,
-        };
+        let metadata = metadata::normalize(new.metadata.as_deref())?;
         let held = self.hold(peer, workspace)?;
         let workspace = held.row.key;
         // Before the tree is read for nothing; publishing asks again.
@@ -35,7 +27,15 @@ impl Store {
             false => None,
         };
         let mut skipped = None;
-        snapshot.created_at = self.clock.wall();
+        let mut snapshot = Snapshot {
+            id: new.id.clone(),
+            message: new.message.clone(),
+            metadata,
+            pinned: new.pin,
+            created_at: self.clock.wall(),
+            missing: false,
+            warnings: 0,
+        };
         self.capture_live(peer, &held, |captured| {
             skipped = match &newest {
                 _ if captured.manifest.entries == 0 => Some(Checkpointed::EmptyWorkspace),
