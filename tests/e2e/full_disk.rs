@@ -1,6 +1,8 @@
 //! A disk that is full to its last byte: that of the store, or that of the workspace. They need root for small
 //! filesystems of their own.
 
+use std::path::{Path, PathBuf};
+
 use cofferdam_protocol::ckpt::{WsCkptErrorCode as Code, WsCkptRequest, WsCkptResponse};
 use cofferdam_tests::mount::Mount;
 use cofferdam_tests::project::noise;
@@ -21,11 +23,22 @@ const DISKS: &[(&str, MakeDisk)] = &[
 
 /// What must be answered whatever the disk.
 #[track_caller]
-fn reading_works(daemon: &Daemon, ws: &std::path::Path, ids: &[&str]) {
+fn reading_works(daemon: &Daemon, ws: &Path, ids: &[&str]) {
     assert_eq!(daemon.ids(ws), ids);
     assert!(matches!(daemon.call(&ask::status(ws)), WsCkptResponse::StatusOk { .. }));
     assert!(matches!(daemon.call(&WsCkptRequest::Config), WsCkptResponse::ConfigOk { .. }));
     assert!(matches!(daemon.call(&WsCkptRequest::HealthAdvisory), WsCkptResponse::HealthAdvisoryOk { .. }));
+}
+
+/// A daemon whose store lies on such a disk, and a workspace elsewhere with the snapshot `one`.
+fn store_on(make_disk: MakeDisk) -> (Site, Mount, PathBuf, Daemon) {
+    let mut site = site();
+    let disk = make_disk(&site, "disk");
+    site.set_state(disk.path().join("state"));
+    let ws = site.workspace("project");
+    let daemon = site.start();
+    daemon.checkpoint(&ws, "one");
+    (site, disk, ws, daemon)
 }
 
 #[track_caller]
@@ -41,12 +54,7 @@ fn a_store_on_a_full_disk_refuses_and_loses_nothing() {
         skip!("needs root to mount");
     }
     for (kind, make_disk) in DISKS {
-        let mut site = site();
-        let disk = make_disk(&site, "disk");
-        site.set_state(disk.path().join("state"));
-        let ws = site.workspace("project");
-        let daemon = site.start();
-        daemon.checkpoint(&ws, "one");
+        let (site, disk, ws, daemon) = store_on(*make_disk);
         files::write(ws.join("file"), "work of today\n");
         files::write(ws.join("big"), noise(3 << 20));
         let tree = Tree::read(&ws);
@@ -80,12 +88,7 @@ fn a_checkpoint_that_does_not_fit_leaves_the_store_as_it_was() {
         skip!("needs root to mount");
     }
     for (kind, make_disk) in DISKS {
-        let mut site = site();
-        let disk = make_disk(&site, "disk");
-        site.set_state(disk.path().join("state"));
-        let ws = site.workspace("project");
-        let daemon = site.start();
-        daemon.checkpoint(&ws, "one");
+        let (site, _disk, ws, daemon) = store_on(*make_disk);
         // More than the whole disk: it runs full while the pack is written.
         files::write(ws.join("huge"), noise(40 << 20));
         is_full(&daemon, &ask::checkpoint(&ws, "two"));

@@ -42,9 +42,18 @@ async fn run<F: Future>(
     let (ours, theirs) = duplex(64 * 1024);
     let limits = Limits::default();
     let all = Space::new(limits.large_requests, limits.large_answers);
-    let room = Room { all: &all, share: None };
-    let connection = Connection { io: theirs, peer: Peer::own(), service, limits: &limits, room, stopping };
-    tokio::join!(connection.serve(), client(ours)).1
+    tokio::join!(connection(theirs, service, &limits, &all, stopping).serve(), client(ours)).1
+}
+
+/// A connection of the daemon's own user.
+fn connection<'a>(
+    io: DuplexStream,
+    service: &'a Echo,
+    limits: &'a Limits,
+    all: &'a Space,
+    stopping: &'a CancellationToken,
+) -> Connection<'a, Echo, DuplexStream> {
+    Connection { io, peer: Peer::own(), service, limits, room: Room { all, share: None }, stopping }
 }
 
 async fn serve<F: Future>(client: impl FnOnce(DuplexStream) -> F) -> F::Output {
@@ -239,16 +248,8 @@ async fn large_requests_take_turns_and_small_ones_pass_them() {
     let service = Echo::default();
     let limits = Limits::default();
     let all = Space::new(1, 0);
-    let room = Room { all: &all, share: None };
     let stopping = CancellationToken::new();
-    let connect = |io| Connection {
-        io,
-        peer: Peer::own(),
-        service: &service,
-        limits: &limits,
-        room,
-        stopping: &stopping,
-    };
+    let connect = |io| connection(io, &service, &limits, &all, &stopping);
     let large = init(&"x".repeat(1 << 20));
     let seen = || service.seen.borrow().len();
     let (mut first, first_end) = duplex(4 << 20);
@@ -278,16 +279,8 @@ async fn a_large_answer_is_refused_while_others_fill_the_room_and_small_ones_are
     let service = Echo { list_bytes: 3 << 20, ..Echo::default() };
     let limits = Limits::default();
     let all = Space::new(1, 5);
-    let room = Room { all: &all, share: None };
     let stopping = CancellationToken::new();
-    let connect = |io| Connection {
-        io,
-        peer: Peer::own(),
-        service: &service,
-        limits: &limits,
-        room,
-        stopping: &stopping,
-    };
+    let connect = |io| connection(io, &service, &limits, &all, &stopping);
     let (mut slow, slow_end) = duplex(64 << 10);
     let (mut other, other_end) = duplex(8 << 20);
     let client = async {
@@ -306,7 +299,7 @@ async fn a_large_answer_is_refused_while_others_fill_the_room_and_small_ones_are
     assert_eq!(refusal(&got[0]), BUSY);
     assert_eq!(got[1], WsCkptResponse::InitOk { ws_id: "/small".to_owned() });
     assert!(matches!(&got[2], WsCkptResponse::CheckpointSkipped { reason } if reason.len() == 3 << 20));
-    assert!(room.for_answer(5 << 20).is_ok());
+    assert!(Room { all: &all, share: None }.for_answer(5 << 20).is_ok());
 }
 
 #[tokio::test(start_paused = true)]

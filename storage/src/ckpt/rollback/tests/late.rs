@@ -7,6 +7,9 @@ use cofferdam_tests::{files, skip};
 
 use super::*;
 
+/// Why nothing can happen in a directory that was displaced: only empty ones are.
+const PIECE_BY_PIECE: &str = "on an overlay directories are emptied one by one, and one that is not empty then is no more than an error";
+
 /// A workspace whose live tree has been captured, and what it is to be rolled back to.
 struct Captured {
     lab: Lab,
@@ -70,9 +73,7 @@ fn what_is_written_after_the_capture_is_in_the_safety_snapshot() {
 #[test]
 fn what_happens_in_a_directory_that_goes_is_in_the_safety_snapshot() {
     if Lab::new().root().is_overlay().unwrap() {
-        skip!(
-            "on an overlay directories are emptied one by one, and one that is not empty then is no more than an error"
-        );
+        skip!("{PIECE_BY_PIECE}");
     }
     let scene = Captured::new(
         |_| (),
@@ -160,9 +161,7 @@ fn a_save_in_the_middle_of_the_switch_is_displaced_and_kept() {
 #[test]
 fn a_write_to_what_was_just_displaced_is_kept() {
     if Lab::new().root().is_overlay().unwrap() {
-        skip!(
-            "on an overlay directories are emptied one by one, and one that is not empty then is no more than an error"
-        );
+        skip!("{PIECE_BY_PIECE}");
     }
     let scene = Captured::new(
         |_| (),
