@@ -4,7 +4,7 @@ use cofferdam_protocol::ckpt::{CleanupRetention, SnapshotId};
 use cofferdam_storage::ckpt::Snapshot;
 use cofferdam_storage::clock::WallTime;
 
-/// What Cleanup keeps if it is not told (facts §3).
+/// What Cleanup keeps if it is not told, as the existing daemon does.
 pub(crate) const DEFAULT_KEEP: u32 = 20;
 
 /// The snapshots that go, oldest first. `snapshots` are in the order in which they were taken, and that order counts,

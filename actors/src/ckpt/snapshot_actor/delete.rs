@@ -57,7 +57,7 @@ impl SnapshotActor {
     }
 
     /// The one workspace of this peer in which a snapshot is meant by `reference`, and that snapshot. An exact name in
-    /// one workspace and a prefix in another are two (facts §2).
+    /// one workspace and a prefix in another are two.
     fn only_match(&self, peer: &Peer, reference: &str) -> Result<(WorkspaceId, SnapshotId), RoutingError> {
         let mut with_matches = self
             .registry

@@ -16,7 +16,7 @@ use super::{SnapshotActor, blocking};
 const USAGE_INTERVAL: Duration = Duration::from_secs(30);
 /// How often collection looks for work nobody announced, such as trash whose time is up.
 const COLLECT_INTERVAL: Duration = Duration::from_secs(60 * 60);
-/// The share of the filesystem in use, in percent, above which the log says so (facts §3).
+/// The share of the filesystem in use, in percent, above which the log says so.
 const NEARLY_FULL: u128 = 90;
 
 /// The timers that are set.

@@ -8,7 +8,7 @@ use super::messages::{Advisory, HealthAdvisory, WorkspaceStatus};
 use super::registry::Registered;
 use super::{Failure, SnapshotActor};
 
-/// A workspace with more snapshots than this is worth an advice (facts §3).
+/// A workspace with more snapshots than this is worth an advice.
 pub(super) const MANY_SNAPSHOTS: usize = 1000;
 
 impl Handler<WorkspaceStatus> for SnapshotActor {
