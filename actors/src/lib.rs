@@ -4,11 +4,13 @@
 //! into one frame. They know neither the rules of a contract nor the disk.
 //!
 //! - [`Cofferdam`]: starts everything on a thread of its own and stops it again;
-//! - [`ckpt`]: workspaces and their snapshots.
+//! - [`ckpt`]: workspaces and their snapshots;
+//! - [`pod`]: tasks, their queue, leases and deadlines.
 
 pub mod ckpt;
 mod cofferdam;
 mod mailbox;
+pub mod pod;
 
 pub use cofferdam::{Builder, Cofferdam, StartError};
 pub use mailbox::Carries;

@@ -48,6 +48,7 @@ mod control;
 mod daemon;
 mod logging;
 mod paths;
+mod pod;
 pub mod programs;
 mod signals;
 mod socket;

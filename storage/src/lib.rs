@@ -8,7 +8,8 @@
 //! - [`path`], [`peer`], [`fs`]: byte paths, whose rights an operation runs with, and descriptor-relative
 //!   reading, restoring and removing of files;
 //! - [`durable`]: files that are replaced whole and survive power loss;
-//! - [`ckpt`]: the snapshot engine.
+//! - [`ckpt`]: the snapshot engine;
+//! - [`pod`]: the isolation pod: its database, the import of its predecessor, its sandbox root.
 
 pub mod ckpt;
 pub mod clock;
@@ -18,4 +19,5 @@ pub mod fault;
 pub mod fs;
 pub mod path;
 pub mod peer;
+pub mod pod;
 pub mod sys;

@@ -2,4 +2,5 @@
 
 pub mod cofferdam;
 mod manual;
+pub mod pod_core;
 pub mod ws_ckpt;

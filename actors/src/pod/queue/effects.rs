@@ -1,0 +1,178 @@
+//! What requests change besides memory: collected while they are carried out, handed over at the end.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use cofferdam_protocol::pod::{LeaseId, PodEvent, TaskId};
+use cofferdam_storage::pod::Change;
+
+use super::Queue;
+use crate::pod::messages::{ArmDeadline, Deadline};
+
+/// What a request changed: to be made durable first, and acted upon then.
+#[derive(Debug, Default)]
+pub(in crate::pod) struct Effects {
+    /// For the database.
+    pub(in crate::pod) changes: Vec<Change>,
+    /// For the host, in this order, after the answer.
+    pub(in crate::pod) events: Vec<PodEvent>,
+    /// Tasks of which nothing but the last text changed; the host hears of that not too often.
+    pub(in crate::pod) texts: Vec<TaskId>,
+    /// For the ticker.
+    pub(in crate::pod) timers: Vec<TimerChange>,
+    /// Who holds a task from now on, at once.
+    pub(in crate::pod) leased: Vec<(TaskId, LeaseId)>,
+    /// Tasks that nobody can hold any more, at once.
+    pub(in crate::pod) released: Vec<TaskId>,
+}
+
+/// A change of deadlines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::pod) enum TimerChange {
+    /// Time runs from now.
+    Arm(ArmDeadline),
+    /// The deadline of that kind is off.
+    Disarm(TaskId, Deadline),
+    /// All of the task's are.
+    DisarmAll(TaskId),
+}
+
+/// The same while it is being collected: tasks by id, so that each is written and told once, as it is in the end.
+#[derive(Debug, Default)]
+pub(super) struct Pending {
+    stored: Ids,
+    /// Changed visibly; the subject of the request first.
+    changed: Ids,
+    /// Changed their place in the queue.
+    moved: Ids,
+    texts: Ids,
+    removed: Vec<TaskId>,
+    audits: Vec<Change>,
+    pub(super) dispatched: Vec<TaskId>,
+    pub(super) other_events: Vec<PodEvent>,
+    pub(super) timers: Vec<TimerChange>,
+    pub(super) leased: Vec<(TaskId, LeaseId)>,
+    pub(super) config: bool,
+}
+
+/// Ids in the order in which they came, each once.
+#[derive(Debug, Default)]
+struct Ids {
+    order: Vec<TaskId>,
+    known: HashSet<TaskId>,
+}
+
+impl Ids {
+    fn add(&mut self, id: &TaskId) {
+        if self.known.insert(id.clone()) {
+            self.order.push(id.clone());
+        }
+    }
+}
+
+impl Pending {
+    pub(super) fn stored(&mut self, id: &TaskId) {
+        self.stored.add(id);
+    }
+
+    pub(super) fn changed(&mut self, id: &TaskId) {
+        self.stored.add(id);
+        self.changed.add(id);
+    }
+
+    pub(super) fn text_changed(&mut self, id: &TaskId) {
+        self.stored.add(id);
+        self.texts.add(id);
+    }
+
+    pub(super) fn moved(&mut self, id: &TaskId) {
+        self.moved.add(id);
+    }
+
+    pub(super) fn removed(&mut self, id: TaskId) {
+        self.removed.push(id);
+    }
+
+    pub(super) fn audit(&mut self, id: &TaskId, at: i64, what: &str) {
+        self.audits.push(Change::Audit { task: id.clone(), at, what: what.to_owned() });
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.stored.order.is_empty()
+            && self.changed.order.is_empty()
+            && self.removed.is_empty()
+            && self.audits.is_empty()
+            && self.timers.is_empty()
+            && self.other_events.is_empty()
+            && !self.config
+    }
+}
+
+impl Queue {
+    /// Says at once in the audit of a task what happened.
+    pub(in crate::pod) fn audit(&mut self, id: &TaskId, at: i64, what: &str) {
+        self.effects.audit(id, at, what);
+    }
+
+    /// A person should know this.
+    pub(in crate::pod) fn warn(&mut self, id: &TaskId, message: impl Into<String>) {
+        let task_id = Some(id.to_string());
+        self.effects.other_events.push(PodEvent::CoreWarning { task_id, message: message.into() });
+    }
+
+    /// The host has to hear this.
+    pub(in crate::pod) fn tell(&mut self, event: PodEvent) {
+        self.effects.other_events.push(event);
+    }
+
+    /// That lease holds a task that nobody held.
+    pub(in crate::pod) fn lease(&mut self, id: &TaskId, lease: &LeaseId) {
+        self.effects.leased.push((id.clone(), lease.clone()));
+    }
+
+    /// Time runs for a task from when this is durable.
+    pub(in crate::pod) fn arm(&mut self, id: &TaskId, deadline: Deadline, after: Duration) {
+        let arm = ArmDeadline { task: id.clone(), deadline, after };
+        self.effects.timers.push(TimerChange::Arm(arm));
+    }
+
+    /// Time does not run any more.
+    pub(in crate::pod) fn disarm(&mut self, id: &TaskId, deadline: Deadline) {
+        self.effects.timers.push(TimerChange::Disarm(id.clone(), deadline));
+    }
+
+    /// What was changed since the last time.
+    pub(in crate::pod) fn finish(&mut self) -> Effects {
+        let pending = std::mem::take(&mut self.effects);
+        let mut effects = Effects { timers: pending.timers, leased: pending.leased, ..Effects::default() };
+        for id in &pending.stored.order {
+            if let Some(task) = self.tasks.get(id) {
+                effects.changes.push(Change::PutTask(Box::new(task.clone())));
+            }
+        }
+        effects.changes.extend(pending.removed.iter().cloned().map(Change::DeleteTask));
+        // An audit row needs its task.
+        effects.changes.extend(pending.audits.into_iter().filter(|change| match change {
+            Change::Audit { task, .. } => self.tasks.contains_key(task),
+            _ => true,
+        }));
+        if pending.config {
+            effects.changes.push(Change::PutConfig(Box::new(self.config.clone())));
+        }
+        let told_moves = pending.moved.order.iter().filter(|id| !pending.changed.known.contains(*id));
+        for id in pending.changed.order.iter().chain(told_moves) {
+            if let Some(task) = self.tasks.get(id) {
+                effects.events.push(PodEvent::changed(&self.shown(task)));
+            }
+        }
+        effects.events.extend(pending.other_events);
+        let dispatches =
+            pending.dispatched.into_iter().map(|id| PodEvent::QueueDispatch { task_id: id.to_string() });
+        effects.events.extend(dispatches);
+        effects.texts = pending.texts.order;
+        effects.texts.retain(|id| !pending.changed.known.contains(id));
+        effects.timers.extend(pending.removed.iter().cloned().map(TimerChange::DisarmAll));
+        effects.released = pending.removed;
+        effects
+    }
+}

@@ -1,0 +1,88 @@
+//! What each method does: a type's [`Verb`] reads like its row in the contract.
+
+mod read;
+
+use cofferdam_protocol::pod::{LeaseId, Method, TaskId};
+use cofferdam_storage::disk::Disk;
+use cofferdam_storage::pod::{Error, PodDb, Protected};
+
+use super::Queue;
+use crate::pod::failure::Refusal;
+
+/// A method that works on the queue. The steps are carried out in this order, with nothing in between.
+pub(in crate::pod) trait Verb: Method {
+    /// What was found or done on the disk first.
+    type Found: Default + Send + 'static;
+
+    /// Refuses what needs neither lease nor disk to be refused.
+    fn admit(&self, _queue: &Queue) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    /// Which lease it needs or takes.
+    fn claim(&self) -> Option<Claim> {
+        None
+    }
+
+    /// Looks at the disk, or works on it, if it has to.
+    fn look(&self, _queue: &Queue, _site: &Site) -> Look<Self::Found> {
+        Look::Ready(Self::Found::default())
+    }
+
+    /// Changes the queue, or refuses and changes nothing. `at` is the wall time in milliseconds since the epoch.
+    fn apply(self, queue: &mut Queue, at: i64, found: Self::Found) -> Result<Outcome<Self::Result>, Refusal>;
+}
+
+/// Where on the disk a pod works.
+#[derive(Clone, Debug)]
+pub(in crate::pod) struct Site {
+    /// The way to the disk.
+    pub(in crate::pod) disk: Disk,
+    /// What no sandbox root may contain.
+    pub(in crate::pod) protected: Protected,
+}
+
+/// What a verb has to do with leases.
+#[derive(Clone, Debug)]
+pub(in crate::pod) enum Claim {
+    /// The caller must hold the task; that it asks is a heartbeat.
+    Holds(TaskId, LeaseId),
+    /// The caller holds the task from now on.
+    Takes(TaskId, LeaseId),
+}
+
+/// How a verb comes by what it needs from the disk.
+pub(in crate::pod) enum Look<T> {
+    /// It has it.
+    Ready(T),
+    /// This says it, on a thread that may wait.
+    Blocking(Box<dyn FnOnce() -> T + Send>),
+}
+
+/// What a verb answers, once its changes are durable.
+pub(in crate::pod) enum Outcome<T> {
+    /// This.
+    Done(T),
+    /// This; and if the changes cannot be made durable, that has to be taken back on the disk.
+    DoneOrUndo(T, Box<dyn FnOnce() + Send>),
+    /// What the database says.
+    Read(Box<dyn FnOnce(&mut PodDb) -> Result<T, Error> + Send>),
+}
+
+macro_rules! unwritten {
+    ($($method:ident)+) => {
+        $(
+            impl Verb for cofferdam_protocol::pod::$method {
+                type Found = ();
+                fn apply(self, _: &mut Queue, _: i64, (): ()) -> Result<Outcome<Self::Result>, Refusal> {
+                    todo!()
+                }
+            }
+        )+
+    };
+}
+unwritten! {
+    ConfigValidate ConfigSet TaskList TaskReserve TaskReattach TaskMarkStarting TaskMarkRunning TaskTurnStarted
+    TaskTurnEnded TaskSetLastText TaskSetSandboxCheck TaskSetAvailableTools TaskSetError TaskCancel TaskHeartbeat
+    TaskDelete TaskBySession TaskLegacyLog TaskBulkCleanup SandboxPrepare ExportList
+}

@@ -1,0 +1,1 @@
+//! The sidecar's life: reads, translates, and ends in time.

@@ -1,0 +1,1 @@
+//! Stdin, read by a thread of its own.

@@ -1,0 +1,1 @@
+//! Stdout: what waits to be printed, bounded, and the thread that prints it.

@@ -1,0 +1,1 @@
+//! The table from a method's name to its message.

@@ -1,0 +1,86 @@
+//! The 34 methods: for each a type with its params, its name, and its result.
+
+mod config;
+mod export;
+mod files;
+mod lenient;
+mod lifecycle;
+mod task;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+pub use config::*;
+pub use export::*;
+pub use files::*;
+pub use lifecycle::*;
+pub use task::*;
+
+/// A method of the contract. Its value is the params; keys it does not know are ignored.
+pub trait Method: Serialize + DeserializeOwned + std::fmt::Debug + Send + 'static {
+    /// Its name on the wire.
+    const NAME: &'static str;
+    /// What it answers.
+    type Result: Answer + std::fmt::Debug + Send + 'static;
+}
+
+/// The result of a method.
+pub trait Answer: Serialize {
+    /// Leaves out a part of what is left, the least wanted first, and says so in the result; `false` if nothing more
+    /// can be left out. Called while the line is too long.
+    fn shorten(&mut self) -> bool {
+        false
+    }
+}
+
+/// Ties params to their method's name and result.
+macro_rules! methods {
+    ($($params:ident: $name:literal -> $result:ty,)+) => {
+        $(
+            impl Method for $params {
+                const NAME: &'static str = $name;
+                type Result = $result;
+            }
+        )+
+
+        /// The names of all methods.
+        pub const METHOD_NAMES: &[&str] = &[$($name),+];
+    };
+}
+
+methods! {
+    Initialize: "initialize" -> Initialized,
+    Shutdown: "shutdown" -> Done,
+    Health: "health" -> HealthReport,
+    DiagnosticsGet: "diagnostics.get" -> DiagnosticsReport,
+    ConfigGet: "config.get" -> ConfigResult,
+    ConfigValidate: "config.validate" -> PatchedConfig,
+    ConfigSet: "config.set" -> PatchedConfig,
+    TaskList: "task.list" -> TaskRows,
+    TaskGet: "task.get" -> TaskResult,
+    TaskReserve: "task.reserve" -> Reserved,
+    TaskReattach: "task.reattach" -> TaskResult,
+    TaskMarkStarting: "task.markStarting" -> TaskResult,
+    TaskMarkRunning: "task.markRunning" -> TaskResult,
+    TaskTurnStarted: "task.turnStarted" -> TaskResult,
+    TaskTurnEnded: "task.turnEnded" -> TaskResult,
+    TaskSetLastText: "task.setLastText" -> TaskResult,
+    TaskSetSandboxCheck: "task.setSandboxCheck" -> TaskResult,
+    TaskSetAvailableTools: "task.setAvailableTools" -> TaskResult,
+    TaskSetError: "task.setError" -> TaskResult,
+    TaskCancel: "task.cancel" -> TaskResult,
+    TaskHeartbeat: "task.heartbeat" -> HeartbeatResult,
+    TaskCleanupFiles: "task.cleanupFiles" -> CleanupFilesResult,
+    TaskDelete: "task.delete" -> TaskDeleted,
+    TaskBySession: "task.bySession" -> TaskOrNull,
+    TaskLegacyLog: "task.legacyLog" -> LegacyLog,
+    TaskBulkCleanup: "task.bulkCleanup" -> BulkCleanupResult,
+    SandboxPrepare: "sandbox.prepare" -> SandboxPrepared,
+    FilesList: "files.list" -> FileRows,
+    FilesStat: "files.stat" -> FileStat,
+    FilesRead: "files.read" -> FileText,
+    ExportCreate: "export.create" -> ExportCreated,
+    ExportList: "export.list" -> ExportRows,
+    ExportUndo: "export.undo" -> ExportUndone,
+    ExportDeleteRecord: "export.deleteRecord" -> Done,
+}

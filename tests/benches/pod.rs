@@ -1,0 +1,3 @@
+//! How fast the sidecar is, beside bare SQLite in the same run.
+
+fn main() {}
