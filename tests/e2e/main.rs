@@ -17,6 +17,7 @@ mod frames;
 mod full_disk;
 mod init;
 mod peers;
+mod pod;
 mod requests;
 mod rollback;
 mod workspaces;

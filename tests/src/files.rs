@@ -22,6 +22,16 @@ pub fn read(path: impl AsRef<Path>) -> Vec<u8> {
     std::fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
+/// The names in a directory, sorted.
+pub fn names(path: impl AsRef<Path>) -> Vec<String> {
+    let path = path.as_ref();
+    let entries = std::fs::read_dir(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    names.sort_unstable();
+    names
+}
+
 /// Adds to a file's end.
 pub fn append(path: impl AsRef<Path>, content: impl AsRef<[u8]>) {
     let path = path.as_ref();

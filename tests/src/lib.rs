@@ -1,5 +1,5 @@
-//! Test tools: trees to snapshot and compare, a project generator, the built daemon in a place of its own, and a raw
-//! client of the ws-ckpt socket.
+//! Test tools: trees to snapshot and compare, a project generator, the built daemon in a place of its own, a raw
+//! client of the ws-ckpt socket, and a host of the isolation pod's sidecar.
 //!
 //! Everything here panics when it cannot do its work: a test that goes on without its set-up proves nothing.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "test tools fail by panicking")]
@@ -12,6 +12,7 @@ use std::io::Write;
 
 pub mod files;
 pub mod mount;
+pub mod pod;
 pub mod process;
 pub mod project;
 pub mod site;
