@@ -115,7 +115,7 @@ fn of_storage(error: &Error) -> (Code, Value) {
         }
         Error::Database(_) => (Code::DbError, Value::Null),
         Error::Io { source, .. } => (Code::DbError, json!({"os": source.to_string()})),
-        Error::BadRoot(_) => (Code::BadRoot, Value::Null),
+        Error::BadRoot { source, .. } => (Code::BadRoot, json!({"os": source.to_string()})),
         Error::PathOutside(_) => (Code::PathOutside, Value::Null),
     }
 }

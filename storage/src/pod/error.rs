@@ -28,8 +28,13 @@ pub enum Error {
         source: io::Error,
     },
     /// The sandbox root cannot be made or opened.
-    #[error("{0}")]
-    BadRoot(String),
+    #[error("{what}: {source}")]
+    BadRoot {
+        /// Which directory, and what to do.
+        what: String,
+        /// The system's answer.
+        source: io::Error,
+    },
     /// A path leads out of the sandbox root.
     #[error("{0}")]
     PathOutside(String),

@@ -4,6 +4,8 @@ use std::path::Path;
 
 use cofferdam_protocol::pod::{Config, Diagnostic, ExportRecord, LegacyLogEntry, TaskSummary};
 
+use super::sandbox::Protected;
+
 /// What the file held.
 #[derive(Debug)]
 pub(super) struct Legacy {
@@ -31,7 +33,7 @@ pub(super) struct LegacyTask {
 }
 
 /// Reads the file; `None` if there is none. The error says why nothing of it can be used.
-pub(super) fn read(path: &Path, now: i64) -> Result<Option<Legacy>, String> {
-    let _ = (path, now);
+pub(super) fn read(path: &Path, protected: &Protected, now: i64) -> Result<Option<Legacy>, String> {
+    let _ = (path, protected, now);
     todo!()
 }

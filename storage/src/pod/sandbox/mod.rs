@@ -1,0 +1,11 @@
+//! The sandbox root and the directories of tasks in it.
+
+mod policy;
+mod protected;
+mod root;
+mod task_dir;
+
+pub use policy::policy;
+pub use protected::{Protected, Surroundings};
+pub use root::check_root;
+pub use task_dir::{MadeDir, make_task_dir};
