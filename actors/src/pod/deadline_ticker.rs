@@ -32,8 +32,15 @@ pub(super) struct DeadlineTicker {
     clock: Arc<dyn Clock>,
     tick: Duration,
     told: Expiries,
-    /// With the monotonic time at which each is up.
-    open: HashMap<(TaskId, Kind), (Deadline, Duration)>,
+    open: HashMap<(TaskId, Kind), Armed>,
+    /// How many deadlines were armed.
+    armed: u64,
+}
+
+struct Armed {
+    deadline: Deadline,
+    /// Monotonic; then the order in which they were armed.
+    up: (Duration, u64),
 }
 
 /// Which deadlines replace each other.
@@ -41,21 +48,29 @@ type Kind = std::mem::Discriminant<Deadline>;
 
 impl DeadlineTicker {
     pub(super) fn new(clock: Arc<dyn Clock>, tick: Duration, told: Expiries) -> Self {
-        Self { clock, tick, told, open: HashMap::new() }
+        Self { clock, tick, told, open: HashMap::new(), armed: 0 }
     }
 
-    /// Tells of everything that is up. What the listener has no room for is told at the next tick.
-    fn look(&mut self) {
+    /// Tells of everything that is up, in the order in which it came to that. What the listener has no room for is told
+    /// at the next tick.
+    fn look(&mut self, ctx: &mut Context<Self>) {
+        if !self.told.expired.connected() {
+            return ctx.stop();
+        }
         let now = self.clock.monotonic();
-        let told = &self.told;
-        self.open.retain(|(task, _), (deadline, at)| {
+        let mut due: Vec<_> = self.open.iter().filter(|(_, armed)| armed.up.0 <= now).collect();
+        due.sort_unstable_by_key(|(_, armed)| armed.up);
+        let told = due.into_iter().take_while(|((task, _), armed)| {
             let task = task.clone();
-            *at > now
-                || match *deadline {
-                    Deadline::Grace(turn) => told.offer(GraceOver { task, turn }).is_err(),
-                    deadline => told.offer(DeadlineExpired { task, deadline }).is_err(),
-                }
+            match armed.deadline {
+                Deadline::Grace(turn) => self.told.offer(GraceOver { task, turn }).is_ok(),
+                deadline => self.told.offer(DeadlineExpired { task, deadline }).is_ok(),
+            }
         });
+        let told: Vec<_> = told.map(|(key, _)| key.clone()).collect();
+        for key in told {
+            self.open.remove(&key);
+        }
     }
 }
 
@@ -63,7 +78,7 @@ impl Actor for DeadlineTicker {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Context<Self>) {
-        ctx.run_interval(self.tick, |actor, _| actor.look());
+        ctx.run_interval(self.tick, Self::look);
     }
 }
 
@@ -71,8 +86,9 @@ impl Handler<ArmDeadline> for DeadlineTicker {
     type Result = ();
 
     fn handle(&mut self, ArmDeadline { task, deadline, after }: ArmDeadline, _: &mut Context<Self>) {
-        let at = self.clock.monotonic() + after;
-        self.open.insert((task, std::mem::discriminant(&deadline)), (deadline, at));
+        let up = (self.clock.monotonic().saturating_add(after), self.armed);
+        self.armed += 1;
+        self.open.insert((task, std::mem::discriminant(&deadline)), Armed { deadline, up });
     }
 }
 
@@ -86,3 +102,6 @@ impl Handler<DisarmDeadline> for DeadlineTicker {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

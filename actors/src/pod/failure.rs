@@ -25,6 +25,9 @@ pub enum Refusal {
     /// The sidecar is stopping.
     #[error("the sidecar is stopping")]
     Stopping,
+    /// More requests wait than there is room for.
+    #[error("too many requests wait already; send fewer at a time")]
+    Overloaded,
     /// The request makes no sense, whatever the state.
     #[error("{0}")]
     BadRequest(String),
@@ -85,6 +88,7 @@ impl From<Refusal> for Failure {
         let (code, data) = match refusal {
             Refusal::NotInitialized => (Code::CoreUnavailable, json!({"reason": "NOT_INITIALIZED"})),
             Refusal::Stopping => (Code::CoreUnavailable, json!({"reason": "STOPPING"})),
+            Refusal::Overloaded => (Code::CoreUnavailable, json!({"reason": "OVERLOADED"})),
             Refusal::BadRequest(_) => (Code::BadRequest, Value::Null),
             Refusal::Protocol(actual) => (Code::ProtocolMismatch, json!({"expected": 1, "actual": actual})),
             Refusal::TaskNotFound(_) => (Code::TaskNotFound, Value::Null),

@@ -8,9 +8,7 @@ use actix::prelude::*;
 use cofferdam_protocol::pod::{LeaseId, TaskId};
 use cofferdam_storage::clock::Clock;
 
-use super::messages::{
-    AcquireLease, Acquired, CheckLease, ClearLeases, CountLeases, Heartbeat, ReleaseLease,
-};
+use super::messages::{AcquireLease, Acquired, CheckLease, CountLeases, Heartbeat, ReleaseLease};
 use crate::mailbox::mailboxes;
 
 /// A holder that was not heard of for so long can lose its task to another one (spec §5).
@@ -23,12 +21,11 @@ mailboxes! {
         heartbeat: Heartbeat,
         check: CheckLease,
         release: ReleaseLease,
-        clear: ClearLeases,
         count: CountLeases,
     }
 }
 
-/// Owns the leases. They are not durable: a restart clears them.
+/// Owns the leases. They are not durable: a new process knows none.
 pub(super) struct LeaseActor {
     clock: Arc<dyn Clock>,
     leases: HashMap<TaskId, Lease>,
@@ -100,14 +97,6 @@ impl Handler<ReleaseLease> for LeaseActor {
     }
 }
 
-impl Handler<ClearLeases> for LeaseActor {
-    type Result = ();
-
-    fn handle(&mut self, ClearLeases: ClearLeases, _: &mut Context<Self>) {
-        self.leases.clear();
-    }
-}
-
 impl Handler<CountLeases> for LeaseActor {
     type Result = usize;
 
@@ -115,3 +104,6 @@ impl Handler<CountLeases> for LeaseActor {
         self.leases.len()
     }
 }
+
+#[cfg(test)]
+mod tests;

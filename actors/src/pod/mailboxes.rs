@@ -1,5 +1,6 @@
 //! What an adapter holds: the mailboxes for the contract's methods.
 
+use actix::prelude::SendError;
 use cofferdam_protocol::pod::*;
 
 use super::call::{Call, Reply};
@@ -46,8 +47,10 @@ impl Pod {
     where
         Self: Carries<Call<M>>,
     {
-        // A message that does not arrive takes its reply along, which answers then.
-        drop(self.offer(Call { request, reply }));
+        // An actor that is gone takes the reply along, which answers then.
+        if let Err(SendError::Full(call)) = self.offer(Call { request, reply }) {
+            call.reply.send(Err(Refusal::Overloaded.into()));
+        }
     }
 
     /// Sends a request and waits for its answer.

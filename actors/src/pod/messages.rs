@@ -55,11 +55,6 @@ pub struct ReleaseLease {
     pub task: TaskId,
 }
 
-/// Nobody holds anything any more: another host has come.
-#[derive(Clone, Copy, Debug, Message)]
-#[rtype(result = "()")]
-pub struct ClearLeases;
-
 /// Asks how many leases there are.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "usize")]

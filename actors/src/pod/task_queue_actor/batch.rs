@@ -2,9 +2,10 @@
 //! transaction. A transaction that fails takes with it everything that was carried out on top of it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use actix::prelude::*;
+use cofferdam_protocol::pod::{LogLevel, TaskId};
 use cofferdam_storage::pod::{Change, PodDb};
 use tokio::task::spawn_blocking;
 
@@ -19,11 +20,15 @@ use crate::pod::queue::{Effects, Queue, TimerChange};
 type Job = Box<dyn FnOnce(&mut PodDb) + Send>;
 /// Takes back on the disk what was done there.
 pub(super) type Undo = Box<dyn FnOnce() + Send>;
-type Settle = Box<dyn FnOnce(Result<(), Failure>)>;
+type Settle = Box<dyn FnOnce(Result<(), Failure>, &mut TaskQueueActor, &mut Context<TaskQueueActor>)>;
 
 /// A request that was carried out in memory, or refused.
 pub(super) struct Entry {
     effects: Effects,
+    /// The configuration's, if that changed.
+    log_level: Option<LogLevel>,
+    /// Tasks that are held from now on, but by nobody if this is not made durable.
+    leased: Vec<TaskId>,
     /// Runs when everything before it is durable; a transaction ends with it.
     read: Option<Job>,
     /// Answers: with what it has, or with why nothing is durable.
@@ -33,47 +38,80 @@ pub(super) struct Entry {
 }
 
 impl Entry {
+    fn new(
+        effects: Effects,
+        settle: impl FnOnce(Result<(), Failure>, &mut TaskQueueActor, &mut Context<TaskQueueActor>) + 'static,
+    ) -> Self {
+        let log_level = effects.changes.iter().find_map(|change| match change {
+            Change::PutConfig(config) => Some(config.log_level),
+            _ => None,
+        });
+        let leased = effects.leased.iter().map(|(task, _)| task.clone()).collect();
+        Self { effects, log_level, leased, read: None, settle: Box::new(settle), undo: None }
+    }
+
     /// A request that was carried out.
     pub(super) fn of<T: Send + 'static>(outcome: Outcome<T>, effects: Effects, reply: Reply<T>) -> Self {
         let (done, undo) = match outcome {
             Outcome::Done(done) => (done, None),
             Outcome::DoneOrUndo(done, undo) => (done, Some(undo)),
             Outcome::Read(read) => {
-                let slot = Arc::new(Mutex::new(None));
-                let filled = Arc::clone(&slot);
-                let read: Job = Box::new(move |db| {
-                    let found = read(db);
-                    *filled.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(found);
-                });
-                let settle: Settle = Box::new(move |saved| {
-                    let found = slot.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
+                return Self::reading(effects, read, |found, saved, _| {
                     reply.send(match (saved, found) {
                         (Err(failure), _) => Err(failure),
                         (Ok(()), Some(found)) => found.map_err(|error| Refusal::Storage(error).into()),
                         (Ok(()), None) => Err(Refusal::Panicked.into()),
                     });
                 });
-                return Self { effects, read: Some(read), settle, undo: None };
             }
         };
-        let settle: Settle = Box::new(move |saved| reply.send(saved.map(|()| done)));
-        Self { effects, read: None, settle, undo }
+        let settle = move |saved: Result<(), Failure>, _: &mut _, _: &mut _| reply.send(saved.map(|()| done));
+        Self { undo, ..Self::new(effects, settle) }
     }
 
-    /// A request that was refused.
-    pub(super) fn refused<T: Send + 'static>(refusal: Refusal, reply: Reply<T>) -> Self {
-        let settle: Settle = Box::new(move |_| reply.send(Err(refusal.into())));
-        Self { effects: Effects::default(), read: None, settle, undo: None }
-    }
-
-    /// Something that nobody asked for. `failed` is called if it could not be made durable.
-    pub(super) fn unasked(effects: Effects, failed: impl FnOnce() + 'static) -> Self {
-        let settle: Settle = Box::new(move |saved| {
-            if saved.is_err() {
-                failed();
-            }
+    /// A request that asks the database, too. `answer` is given what that said, unless it could not be asked.
+    pub(super) fn reading<T: Send + 'static>(
+        effects: Effects,
+        read: impl FnOnce(&mut PodDb) -> T + Send + 'static,
+        answer: impl FnOnce(Option<T>, Result<(), Failure>, &mut TaskQueueActor) + 'static,
+    ) -> Self {
+        let slot = Arc::new(Mutex::new(None));
+        let filled = Arc::clone(&slot);
+        let read: Job = Box::new(move |db| {
+            let found = read(db);
+            *filled.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
         });
-        Self { effects, read: None, settle, undo: None }
+        let settle = move |saved: Result<(), Failure>, actor: &mut TaskQueueActor, _: &mut _| {
+            let found = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
+            answer(found, saved, actor);
+        };
+        Self { read: Some(read), ..Self::new(effects, settle) }
+    }
+
+    /// A request that was refused because of what is in memory: if that is lost, so is the reason.
+    pub(super) fn refused<T: Send + 'static>(refusal: Refusal, reply: Reply<T>) -> Self {
+        Self::new(Effects::default(), move |saved, _, _| {
+            reply.send(saved.and_then(|()| Err(refusal.into())));
+        })
+    }
+
+    /// An answer that is right whatever becomes of memory.
+    pub(super) fn certain<T: Send + 'static>(answer: Result<T, Refusal>, reply: Reply<T>) -> Self {
+        Self::new(Effects::default(), move |_, _, _| reply.send(answer.map_err(Failure::from)))
+    }
+
+    /// Something that nobody asked for. `settled` is called with whether it is durable.
+    pub(super) fn unasked(
+        effects: Effects,
+        settled: impl FnOnce(Result<(), Failure>, &mut TaskQueueActor, &mut Context<TaskQueueActor>) + 'static,
+    ) -> Self {
+        Self::new(effects, settled)
+    }
+
+    /// A lease was taken for it.
+    pub(super) fn with_lease(mut self, taken: Option<TaskId>) -> Self {
+        self.leased.extend(taken);
+        self
     }
 
     fn needs_the_database(&self) -> bool {
@@ -84,30 +122,39 @@ impl Entry {
 impl TaskQueueActor {
     /// Puts an entry behind those that wait.
     pub(super) fn enqueue(&mut self, entry: Entry, ctx: &mut Context<Self>) {
-        if let State::Open(open) = &mut self.state {
-            open.pending.push_back(entry);
-            self.flush(ctx);
+        match &mut self.state {
+            State::Open(open) if open.closing.is_empty() => open.pending.push_back(entry),
+            State::Open(open) => open.closing.push(entry),
+            State::Closed | State::Stopped => return self.settle(entry, ctx),
         }
+        self.flush(ctx);
     }
 
     /// Settles what needs no database, and begins the next transaction, unless one is under way.
     pub(super) fn flush(&mut self, ctx: &mut Context<Self>) {
-        let State::Open(first) = &mut self.state else { return };
-        let mut open = first;
-        if open.db.is_none() {
-            return;
+        loop {
+            let State::Open(open) = &mut self.state else { return };
+            if open.db.is_none() {
+                return;
+            }
+            if let Some(why) = open.stale.clone() {
+                // What was carried out on top of what is not so.
+                let lost = std::mem::take(&mut open.pending);
+                self.lose(lost, &why, ctx);
+                return self.reload(ctx);
+            }
+            match open.pending.pop_front_if(|entry| !entry.needs_the_database()) {
+                Some(entry) => self.settle(entry, ctx),
+                None if !open.pending.is_empty() => return self.commit(ctx),
+                None if !open.closing.is_empty() => return self.close(ctx),
+                None => return,
+            }
         }
-        if open.stale.is_some() {
-            return self.reload(ctx);
-        }
-        while let Some(entry) = open.pending.pop_front_if(|entry| !entry.needs_the_database()) {
-            self.settle(entry, ctx);
-            let State::Open(again) = &mut self.state else { return };
-            open = again;
-        }
-        if open.pending.is_empty() {
-            return self.close_if_asked(ctx);
-        }
+    }
+
+    /// Makes durable what waits, up to the first that reads.
+    fn commit(&mut self, ctx: &mut Context<Self>) {
+        let State::Open(open) = &mut self.state else { return };
         let Some(mut db) = open.db.take() else { return };
         let (mut batch, mut changes, mut read) = (Vec::new(), Vec::<Change>::new(), None);
         while read.is_none()
@@ -118,21 +165,22 @@ impl TaskQueueActor {
             batch.push(entry);
         }
         let work = spawn_blocking(move || {
-            let saved = catch_unwind(AssertUnwindSafe(|| {
-                let saved = if changes.is_empty() { Ok(()) } else { db.commit(&changes) };
-                if let (Ok(()), Some(read)) = (&saved, read) {
-                    read(&mut db);
-                }
-                saved.map_err(|error| error.to_string())
-            }));
-            (db, saved.unwrap_or_else(|_| Err("the database's thread panicked".to_owned())))
+            let saved = catch_unwind(AssertUnwindSafe(|| match changes.is_empty() {
+                true => Ok(()),
+                false => db.commit(&changes).map_err(|error| error.to_string()),
+            }))
+            .unwrap_or_else(|_| Err("the database's thread panicked".to_owned()));
+            if let (Ok(()), Some(read)) = (&saved, read) {
+                // One that panics leaves no answer, and takes nothing with it: the changes are durable.
+                drop(catch_unwind(AssertUnwindSafe(|| read(&mut db))));
+            }
+            (db, saved)
         });
         let work = async move { (work.await, batch) }.into_actor(self);
-        ctx.spawn(work.map(|(ended, batch), actor, ctx| {
-            // Only a runtime that shuts down keeps a blocking task from ending.
-            if let Ok((db, saved)) = ended {
-                actor.committed(db, saved, batch, ctx);
-            }
+        ctx.spawn(work.map(|(ended, batch), actor, ctx| match ended {
+            Ok((db, saved)) => actor.committed(db, saved, batch, ctx),
+            // Only a runtime that shuts down keeps a blocking task from ending. Whoever waits is answered by that.
+            Err(_) => actor.state = State::Stopped,
         }));
     }
 
@@ -150,76 +198,88 @@ impl TaskQueueActor {
             Err(why) => {
                 tracing::error!(error = why, "changes could not be saved");
                 open.stale = Some(why.clone());
-                self.lose(batch, &why);
+                self.diagnose(LogLevel::Error, format!("changes could not be saved: {why}"));
+                self.lose(batch, &why, ctx);
             }
         }
         self.flush(ctx);
     }
 
     /// Answers, and lets the world know.
-    fn settle(&mut self, entry: Entry, ctx: &mut Context<Self>) {
-        (entry.settle)(Ok(()));
-        for event in entry.effects.events {
-            self.emit(event);
-        }
-        for task in entry.effects.texts {
-            self.text_changed(task, ctx);
-        }
-        for change in entry.effects.timers {
+    pub(super) fn settle(&mut self, entry: Entry, ctx: &mut Context<Self>) {
+        let Effects { events, texts, timers, released, .. } = entry.effects;
+        (entry.settle)(Ok(()), self, ctx);
+        events.into_iter().for_each(|event| self.emit(event));
+        texts.into_iter().for_each(|task| self.text_changed(task));
+        let ticker = &self.ticker;
+        for change in timers {
             match change {
-                TimerChange::Arm(arm) => self.ticker.recipient().do_send(arm),
+                TimerChange::Arm(arm) => ticker.recipient().do_send(arm),
                 TimerChange::Disarm(task, deadline) => {
-                    self.ticker.recipient().do_send(DisarmDeadline { task, deadline: Some(deadline) });
+                    ticker.recipient().do_send(DisarmDeadline { task, deadline: Some(deadline) });
                 }
                 TimerChange::DisarmAll(task) => {
-                    self.ticker.recipient().do_send(DisarmDeadline { task, deadline: None });
+                    ticker.recipient().do_send(DisarmDeadline { task, deadline: None });
                 }
             }
+        }
+        if let State::Open(open) = &self.state {
+            // By now the id may be another task's.
+            for task in released.into_iter().filter(|task| open.queue.task(task.as_str()).is_err()) {
+                self.leases.recipient().do_send(ReleaseLease { task });
+            }
+        }
+        if let Some(level) = entry.log_level {
+            self.parts.logs.set_level(level);
         }
     }
 
     /// None of this is durable, and memory will be loaded again: it did not happen.
-    fn lose(&mut self, entries: impl IntoIterator<Item = Entry>, why: &str) {
+    fn lose(&mut self, entries: impl IntoIterator<Item = Entry>, why: &str, ctx: &mut Context<Self>) {
         for entry in entries {
-            (entry.settle)(Err(Refusal::NotSaved(why.to_owned()).into()));
-            for (task, _) in entry.effects.leased {
+            for task in entry.leased {
                 self.leases.recipient().do_send(ReleaseLease { task });
             }
             if let State::Open(open) = &mut self.state {
                 open.undo.extend(entry.undo);
             }
+            (entry.settle)(Err(Refusal::NotSaved(why.to_owned()).into()), self, ctx);
         }
     }
 
-    /// Brings memory back to what is durable, while every message waits.
+    /// Brings memory, and the disk, back to what is durable, while every message waits.
     fn reload(&mut self, ctx: &mut Context<Self>) {
         let State::Open(open) = &mut self.state else { return };
         let Some(mut db) = open.db.take() else { return };
-        // What was carried out on top of what is not so.
-        let lost = std::mem::take(&mut open.pending);
-        let why = open.stale.clone().unwrap_or_default();
-        self.lose(lost, &why);
-        let State::Open(open) = &mut self.state else { return };
         let undo = std::mem::take(&mut open.undo);
+        let closing = !open.closing.is_empty();
         let work = spawn_blocking(move || {
-            undo.into_iter().rev().for_each(|undo| undo());
-            let loaded = catch_unwind(AssertUnwindSafe(|| db.load()));
-            (db, loaded)
+            let loaded = catch_unwind(AssertUnwindSafe(|| {
+                undo.into_iter().rev().for_each(|undo| undo());
+                db.load().map_err(|error| error.to_string())
+            }));
+            (db, loaded.unwrap_or_else(|_| Err("reading the database again panicked".to_owned())))
         });
-        ctx.wait(work.into_actor(self).map(|ended, actor, ctx| {
-            let (State::Open(open), Ok((db, loaded))) = (&mut actor.state, ended) else { return };
+        ctx.wait(work.into_actor(self).map(move |ended, actor, ctx| {
+            let (State::Open(open), Ok((db, loaded))) = (&mut actor.state, ended) else {
+                actor.state = State::Stopped;
+                return;
+            };
             open.db = Some(db);
             match loaded {
-                Ok(Ok(loaded)) => {
+                Ok(loaded) => {
                     open.queue = Queue::new(loaded);
                     open.stale = None;
                     actor.flush(ctx);
                 }
-                Ok(Err(error)) => {
-                    tracing::error!(%error, "the database cannot be read again");
-                    open.stale = Some(error.to_string());
+                // The next request tries again.
+                Err(why) => {
+                    tracing::error!(error = why, "the database cannot be read again");
+                    open.stale = Some(why);
+                    if closing {
+                        actor.close(ctx);
+                    }
                 }
-                Err(_) => open.stale = Some("reading the database again panicked".to_owned()),
             }
         }));
     }

@@ -3,15 +3,17 @@
 
 mod batch;
 mod lifecycle;
+#[cfg(test)]
+mod tests;
 mod time;
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use actix::fut;
 use actix::prelude::*;
-use cofferdam_protocol::pod::Diagnostic;
+use cofferdam_protocol::pod::{Diagnostic, TaskId};
 use cofferdam_storage::pod::PodDb;
 use tokio::task::spawn_blocking;
 
@@ -20,9 +22,9 @@ use super::call::{Call, Reply};
 use super::deadline_ticker::Ticker;
 use super::failure::Refusal;
 use super::lease_actor::Leases;
-use super::messages::{AcquireLease, Heartbeat, ReleaseLease};
-use super::queue::Queue;
+use super::messages::{AcquireLease, Acquired, Heartbeat, ReleaseLease};
 use super::queue::verbs::{Claim, Look, Site, Verb};
+use super::queue::{Effects, Queue};
 use crate::mailbox::Carries;
 use batch::{Entry, Undo};
 
@@ -35,7 +37,10 @@ pub(super) struct TaskQueueActor {
     leases: Leases,
     ticker: Ticker,
     state: State,
+    /// The last ones, oldest first.
     diagnostics: VecDeque<Diagnostic>,
+    /// The tasks whose last text was told a moment ago, and whether a newer one waits to be told.
+    texts: HashMap<TaskId, bool>,
     /// Monotonic.
     started: Duration,
 }
@@ -63,14 +68,37 @@ struct Open {
     pending: VecDeque<Entry>,
     /// Of requests that were lost; carried out when memory is loaded again.
     undo: Vec<Undo>,
-    /// Answered when everything is durable and the database is closed.
-    closing: Vec<Reply<cofferdam_protocol::pod::Done>>,
+    /// `shutdown`, and what came after it: settled when everything is durable and the database is closed.
+    closing: Vec<Entry>,
+}
+
+impl Open {
+    fn new(db_path: String, log_path: String, site: Site, queue: Queue, db: PodDb) -> Self {
+        Self {
+            db_path,
+            log_path,
+            site,
+            queue,
+            stale: None,
+            db: Some(db),
+            pending: VecDeque::new(),
+            undo: Vec::new(),
+            closing: Vec::new(),
+        }
+    }
 }
 
 impl TaskQueueActor {
     pub(super) fn new(parts: Parts, leases: Leases, ticker: Ticker) -> Self {
-        let started = parts.clock.monotonic();
-        Self { parts, leases, ticker, state: State::Closed, diagnostics: VecDeque::new(), started }
+        Self {
+            started: parts.clock.monotonic(),
+            parts,
+            leases,
+            ticker,
+            state: State::Closed,
+            diagnostics: VecDeque::new(),
+            texts: HashMap::new(),
+        }
     }
 
     /// Wall time in milliseconds since the epoch.
@@ -82,56 +110,92 @@ impl TaskQueueActor {
     fn open(&mut self) -> Result<&mut Open, Refusal> {
         match &mut self.state {
             State::Closed => Err(Refusal::NotInitialized),
-            State::Open(open) if open.closing.is_empty() => Ok(open),
-            State::Open(_) | State::Stopped => Err(Refusal::Stopping),
+            State::Stopped => Err(Refusal::Stopping),
+            State::Open(open) if !open.closing.is_empty() => Err(Refusal::Stopping),
+            State::Open(open) => match &open.stale {
+                Some(why) => Err(Refusal::NotSaved(why.clone())),
+                None => Ok(open),
+            },
         }
     }
 
-    /// Carries a request out in memory and puts its answer behind those that wait.
+    /// Changes memory, as far as that goes. `what` is for the log.
+    fn work<T>(
+        &mut self,
+        what: &str,
+        change: impl FnOnce(&mut Queue, i64) -> Result<T, Refusal>,
+    ) -> Result<(T, Effects), Refusal> {
+        let at = self.now();
+        let open = self.open()?;
+        let queue = &mut open.queue;
+        let done = catch_unwind(AssertUnwindSafe(|| {
+            let done = change(queue, at)?;
+            queue.fill_slots(at)?;
+            Ok((done, queue.finish()))
+        }));
+        let done = done.unwrap_or(Err(Refusal::Panicked));
+        if done.is_err() && (matches!(done, Err(Refusal::Panicked)) || !queue.is_settled()) {
+            tracing::error!(what, "a request left memory half changed; it is loaded again");
+            open.stale = Some(format!("{what} left memory half changed"));
+        }
+        done
+    }
+
+    /// What a request needs before it is carried out, unless it is refused at once.
+    fn prepare<V: Verb>(&mut self, request: &V) -> Result<(Option<Claim>, Look<V::Found>), Refusal> {
+        let open = self.open()?;
+        let prepared = catch_unwind(AssertUnwindSafe(|| {
+            request.admit(&open.queue)?;
+            Ok((request.claim(), request.look(&open.queue, &open.site)))
+        }));
+        prepared.unwrap_or(Err(Refusal::Panicked))
+    }
+
+    /// Carries a request out in memory and puts its answer behind those that wait. `taken` is the task that was taken
+    /// for it, if it was somebody else's or nobody's before.
     fn carry_out<V: Verb>(
         &mut self,
         request: V,
         found: V::Found,
+        taken: Option<TaskId>,
         reply: Reply<V::Result>,
         ctx: &mut Context<Self>,
     ) {
-        let at = self.now();
-        let open = match self.open() {
-            Ok(open) => open,
-            Err(refusal) => return reply.send(Err(refusal.into())),
-        };
-        let queue = &mut open.queue;
-        let applied = catch_unwind(AssertUnwindSafe(|| {
-            let outcome = request.apply(queue, at, found)?;
-            queue.fill_slots(at)?;
-            Ok::<_, Refusal>((outcome, queue.finish()))
-        }));
-        let entry = match applied {
-            Ok(Ok((outcome, effects))) => {
+        let entry = match self.work(V::NAME, |queue, at| request.apply(queue, at, found)) {
+            Ok((outcome, effects)) => {
                 for (task, lease) in effects.leased.iter().cloned() {
+                    // A task that is made now is no former one's of that name, whose deletion may still wait.
+                    self.leases.recipient().do_send(ReleaseLease { task: task.clone() });
                     self.leases.recipient().do_send(AcquireLease { task, lease });
                 }
-                for task in effects.released.iter().cloned() {
-                    self.leases.recipient().do_send(ReleaseLease { task });
-                }
-                Entry::of(outcome, effects, reply)
+                Entry::of(outcome, effects, reply).with_lease(taken)
             }
-            Ok(Err(refusal)) => {
-                debug_assert!(queue.is_settled(), "{} refused and changed something", V::NAME);
-                Entry::refused(refusal, reply)
-            }
-            Err(_) => {
-                tracing::error!(method = V::NAME, "a request panicked");
-                open.stale = Some("a request panicked".to_owned());
-                Entry::refused(Refusal::Panicked, reply)
-            }
+            Err(refusal) => return self.give_up(refusal, taken, reply, ctx),
         };
         self.enqueue(entry, ctx);
     }
 
+    /// Refuses a request that a task was taken for.
+    fn give_up<T: Send + 'static>(
+        &mut self,
+        refusal: Refusal,
+        taken: Option<TaskId>,
+        reply: Reply<T>,
+        ctx: &mut Context<Self>,
+    ) {
+        if let Some(task) = taken {
+            self.leases.recipient().do_send(ReleaseLease { task });
+        }
+        self.refuse(refusal, reply, ctx);
+    }
+
     /// Puts a refusal behind the answers that wait.
     fn refuse<T: Send + 'static>(&mut self, refusal: Refusal, reply: Reply<T>, ctx: &mut Context<Self>) {
-        self.enqueue(Entry::refused(refusal, reply), ctx);
+        let entry = match refusal {
+            Refusal::Panicked => Entry::certain(Err(refusal), reply),
+            refusal => Entry::refused(refusal, reply),
+        };
+        self.enqueue(entry, ctx);
     }
 }
 
@@ -148,58 +212,56 @@ impl<V: Verb> Handler<Call<V>> for TaskQueueActor {
 
     fn handle(&mut self, Call { request, reply }: Call<V>, ctx: &mut Context<Self>) -> Self::Result {
         let nothing_more = || AtomicResponse::new(Box::pin(fut::ready(())));
-        let open = match self.open() {
-            Ok(open) => open,
+        let (claim, look) = match self.prepare(&request) {
+            Ok((None, Look::Ready(found))) => {
+                self.carry_out(request, found, None, reply, ctx);
+                return nothing_more();
+            }
+            Ok(prepared) => prepared,
             Err(refusal) => {
-                reply.send(Err(refusal.into()));
+                self.refuse(refusal, reply, ctx);
                 return nothing_more();
             }
-        };
-        if let Err(refusal) = request.admit(&open.queue) {
-            self.refuse(refusal, reply, ctx);
-            return nothing_more();
-        }
-        let job = match (request.look(&open.queue, &open.site), request.claim()) {
-            (Look::Ready(found), None) => {
-                self.carry_out(request, found, reply, ctx);
-                return nothing_more();
-            }
-            job => job,
         };
         let leases = self.leases.clone();
         let work = async move {
-            let (look, claim) = job;
-            if let Some(claim) = claim {
-                take(&leases, claim).await?;
-            }
-            match look {
+            let taken = match claim {
+                Some(claim) => take(&leases, claim).await?,
+                None => None,
+            };
+            let found = match look {
                 Look::Ready(found) => Ok(found),
                 // Only a panic or a runtime that shuts down keeps a blocking task from ending.
                 Look::Blocking(job) => spawn_blocking(job).await.map_err(|_| Refusal::Panicked),
-            }
+            };
+            Ok((found, taken))
         };
-        AtomicResponse::new(Box::pin(work.into_actor(self).map(|found, actor, ctx| match found {
-            Ok(found) => actor.carry_out(request, found, reply, ctx),
+        AtomicResponse::new(Box::pin(work.into_actor(self).map(|prepared, actor, ctx| match prepared {
+            Ok((Ok(found), taken)) => actor.carry_out(request, found, taken, reply, ctx),
+            Ok((Err(refusal), taken)) => actor.give_up(refusal, taken, reply, ctx),
             Err(refusal) => actor.refuse(refusal, reply, ctx),
         })))
     }
 }
 
-/// Asks for what a request needs of leases.
-async fn take(leases: &Leases, claim: Claim) -> Result<(), Refusal> {
+/// Asks for what a request needs of leases. Says which task was taken, if it was somebody else's or nobody's before.
+async fn take(leases: &Leases, claim: Claim) -> Result<Option<TaskId>, Refusal> {
     match claim {
         Claim::Holds(task, lease) => match leases.recipient().send(Heartbeat { task, lease }).await {
-            Ok(true) => Ok(()),
+            Ok(true) => Ok(None),
             Ok(false) => Err(Refusal::StaleLease),
             Err(_) => Err(Refusal::Stopping),
         },
-        Claim::Takes(task, lease) => match leases.recipient().send(AcquireLease { task, lease }).await {
-            Ok(Ok(_)) => Ok(()),
-            Ok(Err(left)) => Err(Refusal::Busy {
-                message: "another lease holds the task and was heard of less than 30 s ago".to_owned(),
-                retry_after_ms: u64::try_from(left.as_millis()).ok(),
-            }),
-            Err(_) => Err(Refusal::Stopping),
-        },
+        Claim::Takes(task, lease) => {
+            match leases.recipient().send(AcquireLease { task: task.clone(), lease }).await {
+                Ok(Ok(Acquired::Same)) => Ok(None),
+                Ok(Ok(Acquired::Free | Acquired::TakenOver)) => Ok(Some(task)),
+                Ok(Err(left)) => Err(Refusal::Busy {
+                    message: "another lease holds the task and was heard of less than 30 s ago".to_owned(),
+                    retry_after_ms: u64::try_from(left.as_millis()).ok(),
+                }),
+                Err(_) => Err(Refusal::Stopping),
+            }
+        }
     }
 }

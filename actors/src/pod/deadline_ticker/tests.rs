@@ -1,0 +1,1 @@
+//! Deadlines, in virtual time.

@@ -1,0 +1,1 @@
+//! The leases, in virtual time.

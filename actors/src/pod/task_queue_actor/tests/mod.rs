@@ -1,0 +1,1 @@
+//! The actor with a real database in a directory of its own.
