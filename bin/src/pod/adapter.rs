@@ -1,1 +1,116 @@
-//! The sidecar's life: reads, translates, and ends in time.
+//! The sidecar's life: sets up its threads and ends when one of them says so.
+
+use std::convert::Infallible;
+use std::io;
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+
+use cofferdam_actors::pod::{Parts, Pod};
+use cofferdam_protocol::pod::{CORE_VERSION, Health, Line};
+use cofferdam_storage::clock::Clock;
+use cofferdam_storage::disk::Disk;
+use cofferdam_storage::pod::Surroundings;
+
+use super::descriptor::Inherited;
+use super::input::read_lines;
+use super::lifetime::{Cause, Lifetime, Signals, end_in_time};
+use super::logs::Logs;
+use super::outbox::Outbox;
+use super::translate::Translator;
+
+/// What the sidecar gets from outside.
+pub(crate) struct Machine {
+    /// The way to the disk.
+    pub(crate) disk: Disk,
+    /// What time it is.
+    pub(crate) clock: Arc<dyn Clock>,
+    /// How often deadlines are looked at.
+    pub(crate) tick: Duration,
+    /// Where the process finds itself.
+    pub(crate) surroundings: Surroundings,
+}
+
+/// Serves the host on stdin and stdout until it goes. Returns only if that cannot begin: the end is the process's end,
+/// since whatever hangs then does not count.
+pub(crate) fn run(machine: Machine) -> io::Result<Infallible> {
+    let signals = Signals::block()?;
+    let logs = Logs::start(machine.disk.clone());
+    tracing::info!(version = CORE_VERSION, "starting");
+    let outbox = Arc::new(Outbox::default());
+    let parts = Parts {
+        disk: machine.disk,
+        clock: machine.clock,
+        tick: machine.tick,
+        events: Arc::clone(&outbox) as _,
+        surroundings: machine.surroundings,
+        logs,
+    };
+    // Without its I/O driver, which would make sockets and an epoll descriptor that nothing here needs.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+    actix::System::with_tokio_rt(|| runtime).block_on(async {
+        let pod = cofferdam_actors::pod::start(parts);
+        // The actor makes its mailbox as large as it has to be when it starts.
+        let _ = pod.ask(Health {}).await;
+        serve(&pod, &outbox, signals)?;
+        std::future::pending().await
+    })
+}
+
+/// Starts the threads.
+fn serve(pod: &Pod, outbox: &Arc<Outbox>, signals: Signals) -> io::Result<()> {
+    let (causes, first_cause) = channel();
+    let lifetime = Lifetime::new(causes);
+    signals.listen(lifetime.clone())?;
+
+    let (printing, printed) = channel();
+    let (printer, broken) = (Arc::clone(outbox), lifetime.clone());
+    spawn("stdout", move || {
+        printer.print(Inherited(io::stdout()), |error| {
+            tracing::debug!(%error, "stdout");
+            broken.end(Cause::OutputBroken);
+        });
+        drop(printing);
+    })?;
+
+    let (closer, last) = (pod.clone(), Arc::clone(outbox));
+    spawn("lifetime", move || {
+        let cause = end_in_time(&first_cause, &printed, &closer, &last);
+        std::process::exit(i32::from(cause == Cause::ActorsGone));
+    })?;
+
+    let (outbox, translator) = (Arc::clone(outbox), Translator { pod: pod.clone(), lifetime });
+    spawn("stdin", move || {
+        let take = |line: Line| {
+            let bytes = match &line {
+                Line::Whole(bytes) => bytes.len(),
+                Line::TooLong => 0,
+            };
+            match outbox.admit(bytes) {
+                Some(ticket) => translator.line(line, ticket),
+                None => ControlFlow::Break(()),
+            }
+        };
+        match read_lines(Inherited(io::stdin()), take) {
+            Ok(ControlFlow::Break(())) => {}
+            Ok(ControlFlow::Continue(())) => translator.lifetime.end(Cause::EndOfInput),
+            Err(error) => {
+                tracing::warn!(%error, "stdin cannot be read");
+                translator.lifetime.end(Cause::EndOfInput);
+            }
+        }
+    })
+}
+
+/// Starts a thread without which nothing works: if it panics the process ends, and the host can start another one.
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    let or_end = move || {
+        if catch_unwind(AssertUnwindSafe(work)).is_err() {
+            std::process::exit(1);
+        }
+    };
+    thread::Builder::new().name(name.to_owned()).spawn(or_end).map(drop)
+}

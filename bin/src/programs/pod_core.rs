@@ -1,8 +1,72 @@
 //! `isolation-pod-core`: the sidecar of an isolation pod host, newline-delimited JSON on stdio.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Parser;
+use cofferdam_protocol::pod::CORE_VERSION;
+use cofferdam_storage::clock::SystemClock;
+use cofferdam_storage::fault;
+use cofferdam_storage::pod::Surroundings;
+
+use crate::pod::{self, Machine};
+use crate::terminal::Terminal;
+
+/// Keeps the tasks of an isolation pod
+///
+/// A host starts it and speaks with it: one JSON value a line, requests on standard input, answers and events on
+/// standard output, logs on standard error. It ends with the host, or when its input does.
+#[derive(Debug, Parser)]
+#[command(name = "isolation-pod-core", version = CORE_VERSION)]
+struct Cli {}
 
 /// The program.
 pub fn main() -> ExitCode {
-    todo!()
+    let Cli {} = Cli::parse();
+    let machine = Machine {
+        disk: fault::disk_from_env(),
+        clock: Arc::new(SystemClock::new()),
+        tick: Duration::from_secs(1),
+        surroundings: surroundings(),
+    };
+    match pod::run(machine) {
+        Ok(never) => match never {},
+        Err(error) => {
+            Terminal::of_process().complain(format_args!("Error: the sidecar cannot be set up: {error}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Where this process finds itself.
+fn surroundings() -> Surroundings {
+    let dir = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    Surroundings {
+        home: std::env::home_dir(),
+        dsh_home: dir("DSH_HOME"),
+        cwd: std::env::current_dir().ok(),
+        system: ["SystemRoot", "ProgramFiles"].into_iter().filter_map(dir).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_has_no_contradictions() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn arguments_are_a_usage_error() {
+        for word in ["--frobnicate", "word"] {
+            let error = Cli::try_parse_from(["isolation-pod-core", word]).unwrap_err();
+            assert_eq!(error.exit_code(), 2, "{word}");
+        }
+    }
 }

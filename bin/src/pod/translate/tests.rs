@@ -1,0 +1,1 @@
+//! Every method of the contract against the table.
