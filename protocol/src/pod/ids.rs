@@ -5,24 +5,36 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A task's record id, chosen by the host; also the name of its directory. At most 160 characters and 255 bytes,
-/// usable as a file name on every platform (spec §7).
+use super::methods::lenient;
+
+/// The longest name that a host chooses (a session, a preset, a model, a lease), in characters.
+pub(super) const MAX_NAME: usize = 256;
+
+/// A task's record id, chosen by the host; also the name of its directory. At most 160 characters, and no path
+/// (spec §7).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct TaskId(String);
 
-/// Text that cannot be a task's id.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("taskId cannot be used: it must be a file name of 1 to 160 characters")]
-pub struct InvalidTaskId;
+/// Why a text cannot be a task's id.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cannot name a task's directory: it {0}")]
+pub struct InvalidTaskId(String);
 
 impl TaskId {
+    /// The most characters of an id.
+    const MAX_CHARS: usize = 160;
+
     /// Checks and takes an id.
     pub fn new(text: impl Into<String>) -> Result<Self, InvalidTaskId> {
         let text = text.into();
-        match text.is_empty() || text.chars().count() > 160 || text.contains(['/', '\\', '\0']) {
-            true => Err(InvalidTaskId),
-            false => Ok(Self(text)),
+        let broken = match text.contains(['/', '\\']) {
+            true => Some("holds a path separator".to_owned()),
+            false => broken_rule(&text, Self::MAX_CHARS),
+        };
+        match broken {
+            None => Ok(Self(text)),
+            Some(rule) => Err(InvalidTaskId(rule)),
         }
     }
 
@@ -57,10 +69,10 @@ impl fmt::Display for TaskId {
     }
 }
 
-/// Who holds a task, chosen by the host afresh each time it takes one.
+/// Who holds a task, chosen by the host afresh each time it takes one. On the wire it has 1 to 256 characters.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct LeaseId(pub String);
+pub struct LeaseId(#[serde(deserialize_with = "lenient::name")] pub String);
 
 /// An export record's id.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -73,12 +85,34 @@ pub struct ExportId(pub String);
 pub struct Subdir(Vec<String>);
 
 impl Subdir {
+    /// The most segments.
+    const MAX_SEGMENTS: usize = 8;
+    /// The most characters of a segment.
+    const MAX_CHARS: usize = 64;
+
     /// Checks and takes a subdirectory; `/` and `\` both separate. The error says which rule it breaks.
     pub fn new(text: &str) -> Result<Self, String> {
-        match text {
-            "" => Ok(Self::default()),
-            text => Ok(Self(text.split(['/', '\\']).map(str::to_owned).collect())),
+        if text.is_empty() {
+            return Ok(Self::default());
         }
+        let segments: Vec<&str> = text.split(['/', '\\']).collect();
+        if segments.len() > Self::MAX_SEGMENTS {
+            return Err(format!(
+                "subdir has {} segments; {} is the most",
+                segments.len(),
+                Self::MAX_SEGMENTS
+            ));
+        }
+        for segment in &segments {
+            let broken = match segment.contains(['<', '>', ':', '"', '|', '?', '*']) {
+                true => Some("holds one of < > : \" | ? *".to_owned()),
+                false => broken_rule(segment, Self::MAX_CHARS),
+            };
+            if let Some(rule) = broken {
+                return Err(format!("subdir cannot be used: a segment {rule}"));
+            }
+        }
+        Ok(Self(segments.into_iter().map(str::to_owned).collect()))
     }
 
     /// The segments, outermost first.
@@ -91,4 +125,30 @@ impl fmt::Display for Subdir {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.join("/"))
     }
+}
+
+/// Which rule a text breaks that is to name a directory on any platform, if it breaks one.
+fn broken_rule(name: &str, max_chars: usize) -> Option<String> {
+    // What the filesystems of Linux have room for.
+    const MAX_BYTES: usize = 255;
+    let rules = [
+        (name.is_empty(), "is empty"),
+        (name == "." || name == "..", "is . or .."),
+        (name.chars().any(char::is_control), "holds a control character"),
+        (name.ends_with(['.', ' ']), "ends in a dot or a blank"),
+        (is_device(name), "is a name that Windows reserves for a device"),
+        (name.len() > MAX_BYTES, "has more than 255 bytes"),
+    ];
+    match rules.into_iter().find(|(broken, _)| *broken) {
+        Some((_, rule)) => Some(rule.to_owned()),
+        None => (name.chars().count() > max_chars).then(|| format!("has more than {max_chars} characters")),
+    }
+}
+
+/// Whether Windows takes a name for a device, whatever its extension and case.
+fn is_device(name: &str) -> bool {
+    let stem = name.split(['.', ':']).next().unwrap_or_default().trim_end_matches(' ').to_ascii_uppercase();
+    let port = stem.strip_prefix("COM").or_else(|| stem.strip_prefix("LPT"));
+    matches!(stem.as_str(), "CON" | "PRN" | "AUX" | "NUL" | "CONIN$" | "CONOUT$")
+        || matches!(port, Some("1" | "2" | "3" | "4" | "5" | "6" | "7" | "8" | "9" | "¹" | "²" | "³"))
 }

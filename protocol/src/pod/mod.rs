@@ -9,10 +9,12 @@ mod event;
 mod export;
 mod frame;
 mod ids;
+mod lenient_json;
 mod line;
 mod methods;
 mod sandbox;
 mod task;
+mod text;
 
 pub use code::PodErrorCode;
 pub use config::{Config, LogLevel, RootRefusal, SandboxProbeMode};
@@ -20,10 +22,12 @@ pub use event::PodEvent;
 pub use export::{ConflictMode, ExportItem, ExportItemStatus, ExportMode, ExportRecord, ExportStatus};
 pub use frame::{BadRequest, Request, WireError, answer_line, error_line, event_line};
 pub use ids::{ExportId, InvalidTaskId, LeaseId, Subdir, TaskId};
+pub use lenient_json::{repair_numbers, repair_surrogates};
 pub use line::{Line, LineReader};
 pub use methods::*;
 pub use sandbox::{Probe, SandboxCheck, SandboxMode, SandboxPolicy};
 pub use task::{ModelChoice, TaskStatus, TaskSummary};
+pub use text::{cut, label};
 
 /// The version that `initialize` compares.
 pub const PROTOCOL_VERSION: i64 = 1;

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::methods::lenient;
+
 /// Where a task may write (spec §5).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -53,17 +55,17 @@ pub struct SandboxCheck {
     /// What the sandbox was to allow.
     pub mode: SandboxMode,
     /// The root it was to allow it in.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::or_default")]
     pub root: String,
     /// What was found.
     pub probe: Probe,
     /// Whether a write outside was refused.
     pub fs_denied: bool,
     /// For people.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::or_default")]
     pub note: String,
     /// When, in milliseconds since the epoch.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::moment")]
     pub at: i64,
 }
 

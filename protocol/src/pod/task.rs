@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::methods::lenient;
+use super::text::cut;
+
 /// Where a task is in its life (spec §5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -72,10 +75,13 @@ impl TaskStatus {
 #[serde(rename_all = "camelCase", default)]
 pub struct ModelChoice {
     /// Who serves it.
+    #[serde(deserialize_with = "lenient::name_or_empty")]
     pub provider: String,
     /// Its name there.
+    #[serde(deserialize_with = "lenient::name_or_empty")]
     pub model: String,
     /// How hard it thinks, if that can be chosen.
+    #[serde(deserialize_with = "lenient::optional_name")]
     pub reasoning_effort: Option<String>,
 }
 
@@ -137,4 +143,16 @@ pub struct TaskSummary {
     pub turn_deadline: i64,
     /// Its place in the queue, from 1; 0 if it is not queued.
     pub queued_position: usize,
+}
+
+impl TaskSummary {
+    /// How much of a description or an error a list shows, in characters.
+    const LISTED: usize = 2000;
+
+    /// The task as a list shows it: with a description and an error of at most 2000 characters.
+    pub fn for_list(mut self) -> Self {
+        self.description.truncate(cut(&self.description, Self::LISTED).len());
+        self.error.truncate(cut(&self.error, Self::LISTED).len());
+        self
+    }
 }

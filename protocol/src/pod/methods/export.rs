@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Answer;
 use super::lenient;
+use super::{Answer, drop_last};
 use crate::pod::{ConflictMode, ExportMode, ExportRecord};
 
 /// Exports files of a task (spec §8).
@@ -101,5 +101,23 @@ pub struct ExportDeleteRecord {
 }
 
 impl Answer for ExportCreated {}
-impl Answer for ExportRows {}
+impl Answer for ExportRows {
+    fn shorten(&mut self, excess: usize) -> bool {
+        match self.exports.as_mut_slice() {
+            [] => false,
+            // A page of one record's files.
+            [record] => {
+                let total = record.items_total.unwrap_or(record.items.len());
+                let dropped = drop_last(&mut record.items, excess);
+                record.show_part_of(total);
+                dropped
+            }
+            _ => {
+                self.truncated = true;
+                drop_last(&mut self.exports, excess)
+            }
+        }
+    }
+}
+
 impl Answer for ExportUndone {}

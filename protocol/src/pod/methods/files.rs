@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Answer;
 use super::lenient;
+use super::{Answer, drop_last, json_size};
 
 /// Asks for a task's files (spec §7).
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -107,6 +107,31 @@ pub struct FileText {
     pub binary: bool,
 }
 
-impl Answer for FileRows {}
+impl Answer for FileRows {
+    fn shorten(&mut self, excess: usize) -> bool {
+        self.truncated = true;
+        drop_last(&mut self.entries, excess)
+    }
+}
+
 impl Answer for FileStat {}
-impl Answer for FileText {}
+
+impl Answer for FileText {
+    fn shorten(&mut self, excess: usize) -> bool {
+        let mut dropped = 0;
+        let mut end = self.text.len();
+        for (at, _) in self.text.char_indices().rev() {
+            if dropped >= excess.max(1) {
+                break;
+            }
+            // Without its quotes.
+            dropped += json_size(&&self.text[at..end]) - 2;
+            end = at;
+        }
+        self.truncated = true;
+        let any = end < self.text.len();
+        self.text.truncate(end);
+        self.chars = self.text.chars().count();
+        any
+    }
+}

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Answer;
 use super::lenient;
+use super::{Answer, drop_last};
 use crate::pod::{Config, ExportRecord, LogLevel, TaskSummary};
 
 /// Opens the database and takes up work (spec §2). Idempotent.
@@ -24,8 +24,8 @@ pub struct Initialize {
     #[serde(default)]
     pub legacy_json_path: Option<String>,
     /// The host's process; if it is the parent, its end is the end of the sidecar.
-    #[serde(default)]
-    pub host_pid: Option<Value>,
+    #[serde(default, deserialize_with = "lenient::pid")]
+    pub host_pid: Option<u32>,
     /// What the host runs on.
     #[serde(default)]
     pub platform: Option<Value>,
@@ -152,7 +152,14 @@ pub struct QueueCounts {
     pub max: usize,
 }
 
-impl Answer for Initialized {}
+impl Answer for Initialized {
+    fn shorten(&mut self, excess: usize) -> bool {
+        self.truncated = true;
+        // Tasks stay longest: a host cannot do without those that are new.
+        drop_last(&mut self.exports, excess) || drop_last(&mut self.tasks, excess)
+    }
+}
+
 impl Answer for Done {}
 impl Answer for HealthReport {}
 impl Answer for DiagnosticsReport {}

@@ -3,7 +3,7 @@
 mod config;
 mod export;
 mod files;
-mod lenient;
+pub(super) mod lenient;
 mod lifecycle;
 mod task;
 
@@ -26,11 +26,31 @@ pub trait Method: Serialize + DeserializeOwned + std::fmt::Debug + Send + 'stati
 
 /// The result of a method.
 pub trait Answer: Serialize {
-    /// Leaves out a part of what is left, the least wanted first, and says so in the result; `false` if nothing more
-    /// can be left out. Called while the line is too long.
-    fn shorten(&mut self) -> bool {
+    /// Leaves out something, the least wanted first, and says so in the result; `false` if nothing can be left out.
+    /// Called while the line is too long, by `excess` bytes: what is left out should have about as many.
+    fn shorten(&mut self, excess: usize) -> bool {
+        let _ = excess;
         false
     }
+}
+
+/// How many bytes of JSON a value has.
+pub(in crate::pod) fn json_size<T: Serialize>(value: &T) -> usize {
+    serde_json::to_vec(value).map_or(0, |json| json.len())
+}
+
+/// Drops the last rows of a list until they made `excess` bytes; `false` if there is none.
+fn drop_last<T: Serialize>(rows: &mut Vec<T>, excess: usize) -> bool {
+    let mut dropped = 0;
+    let mut keep = rows.len();
+    while keep > 0 && dropped < excess.max(1) {
+        keep -= 1;
+        // With its comma.
+        dropped += json_size(&rows[keep]) + 1;
+    }
+    let any = keep < rows.len();
+    rows.truncate(keep);
+    any
 }
 
 /// Ties params to their method's name and result.

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Answer;
 use super::lenient;
+use super::{Answer, drop_last};
 use crate::pod::{LeaseId, ModelChoice, SandboxCheck, SandboxPolicy, TaskId, TaskStatus, TaskSummary};
 
 /// Asks for all tasks (spec §5).
@@ -42,15 +42,16 @@ pub struct TaskReserve {
     /// The record's id, also the name of its directory.
     pub task_id: TaskId,
     /// The agent's session.
+    #[serde(deserialize_with = "lenient::name")]
     pub session_id: String,
     /// The conversation it is started from.
-    #[serde(default, deserialize_with = "lenient::or_default")]
+    #[serde(default, deserialize_with = "lenient::name_or_empty")]
     pub main_session_id: String,
     /// A short name; without one, the beginning of the description.
     #[serde(default)]
     pub label: Option<String>,
     /// What it is asked to do, at most 64 KiB.
-    #[serde(default, deserialize_with = "lenient::or_default")]
+    #[serde(default, deserialize_with = "lenient::description")]
     pub description: String,
     /// Below the sandbox root.
     #[serde(default, deserialize_with = "lenient::or_default")]
@@ -62,7 +63,7 @@ pub struct TaskReserve {
     #[serde(default, deserialize_with = "lenient::strings")]
     pub allow: Option<Vec<String>>,
     /// The preset; without it, that of the configuration.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::optional_name")]
     pub preset_id: Option<String>,
     /// The model.
     #[serde(default, deserialize_with = "lenient::or_default")]
@@ -183,6 +184,7 @@ pub struct TaskSetAvailableTools {
     /// Who holds it.
     pub lease_id: LeaseId,
     /// Their names; 256 at most are kept.
+    #[serde(deserialize_with = "lenient::tools")]
     pub tools: Vec<String>,
 }
 
@@ -268,6 +270,7 @@ pub struct TaskDeleted {
 #[serde(rename_all = "camelCase")]
 pub struct TaskBySession {
     /// The agent's session; not empty.
+    #[serde(deserialize_with = "lenient::name")]
     pub session_id: String,
 }
 
@@ -291,6 +294,9 @@ pub struct TaskLegacyLog {
 pub struct LegacyLog {
     /// In order.
     pub entries: Vec<LegacyLogEntry>,
+    /// `true` if older ones were left out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub truncated: bool,
 }
 
 /// A line of a transcript.
@@ -369,13 +375,29 @@ pub struct SandboxPrepared {
     pub task: TaskSummary,
 }
 
-impl Answer for TaskRows {}
+impl Answer for TaskRows {
+    fn shorten(&mut self, excess: usize) -> bool {
+        self.truncated = true;
+        drop_last(&mut self.tasks, excess)
+    }
+}
+
+impl Answer for LegacyLog {
+    fn shorten(&mut self, excess: usize) -> bool {
+        self.truncated = true;
+        // In order, so the oldest come first.
+        self.entries.reverse();
+        let dropped = drop_last(&mut self.entries, excess);
+        self.entries.reverse();
+        dropped
+    }
+}
+
 impl Answer for TaskResult {}
 impl Answer for Reserved {}
 impl Answer for HeartbeatResult {}
 impl Answer for CleanupFilesResult {}
 impl Answer for TaskDeleted {}
 impl Answer for TaskOrNull {}
-impl Answer for LegacyLog {}
 impl Answer for BulkCleanupResult {}
 impl Answer for SandboxPrepared {}

@@ -1,0 +1,50 @@
+//! Cutting texts to what the contract has room for.
+
+/// The longest label that is kept, in characters.
+const LABEL: usize = 120;
+/// How much of a description stands for a label, in characters.
+const LABEL_OF_DESCRIPTION: usize = 40;
+
+/// The first `max_chars` characters of a text.
+pub fn cut(text: &str, max_chars: usize) -> &str {
+    match text.char_indices().nth(max_chars) {
+        Some((end, _)) => &text[..end],
+        None => text,
+    }
+}
+
+/// A task's label: as asked for, at most 120 characters; without one, the first 40 of the description with each run of
+/// whitespace folded into a blank.
+pub fn label(asked: Option<&str>, description: &str) -> String {
+    match asked.filter(|asked| !asked.trim().is_empty()) {
+        Some(asked) => cut(asked, LABEL).to_owned(),
+        None => {
+            let folded: Vec<&str> = description.split_whitespace().collect();
+            cut(&folded.join(" "), LABEL_OF_DESCRIPTION).to_owned()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_cut_between_characters() {
+        assert_eq!(cut("日本語", 2), "日本");
+        assert_eq!(cut("a😀b", 2), "a😀");
+        assert_eq!(cut("ab", 2), "ab");
+        assert_eq!(cut("ab", 0), "");
+    }
+
+    #[test]
+    fn a_task_without_a_label_is_called_by_the_beginning_of_its_description() {
+        assert_eq!(label(Some(" my label"), "d"), " my label");
+        assert_eq!(label(Some(&"é".repeat(121)), "d"), "é".repeat(120));
+        let description = "  fix\n\n the   bug ".to_owned() + &"x".repeat(40);
+        for missing in [None, Some(""), Some(" \n")] {
+            assert_eq!(label(missing, &description), "fix the bug ".to_owned() + &"x".repeat(28));
+        }
+        assert_eq!(label(None, ""), "");
+    }
+}
