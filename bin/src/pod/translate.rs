@@ -104,8 +104,8 @@ where
 /// The host says who it is.
 fn initialize(to: &Translator, request: &Request, ticket: Ticket) -> ControlFlow<()> {
     if let Some((params, ticket)) = params::<Initialize>(request, ticket) {
-        if let Some(pid) = params.host_pid.as_ref().and_then(Value::as_i64) {
-            to.lifetime.watch_host(pid);
+        if let Some(pid) = params.host_pid {
+            to.lifetime.watch_host(pid.into());
         }
         call(to, request, params, ticket);
     }
