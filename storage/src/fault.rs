@@ -1,9 +1,12 @@
-//! Faults on demand, for the built programs under test.
+//! Faults on demand, and time that runs faster, for the built programs under test.
 //!
 //! With the feature `fault-injection` (never in a release build) the environment variable `COFFERDAM_FAULT` holds
 //! rules separated by commas, each `STEP[#N]=ACTION`: at the Nth time (default 1) that the named step of a
 //! multi-step change is reached, `kill` ends the process as SIGKILL does, `eio` and `enospc` make it fail so.
 //! The step `op` stands for every single operation of [`crate::disk`].
+//!
+//! With the same feature `COFFERDAM_TIME_SCALE=N` (1 to 10000) makes the monotonic time of [`crate::clock::from_env`]
+//! run N times as fast, so that a test sees a deadline of minutes pass.
 
 use crate::disk::Disk;
 

@@ -7,7 +7,7 @@
 //!   no safe crate has;
 //! - [`path`], [`peer`], [`fs`]: byte paths, whose rights an operation runs with, and descriptor-relative
 //!   reading, restoring and removing of files;
-//! - [`durable`]: files that are replaced whole and survive power loss;
+//! - [`durable`], [`rotating`]: files that are replaced whole and survive power loss; logs that never get large;
 //! - [`ckpt`]: the snapshot engine;
 //! - [`pod`]: the isolation pod: its database, the import of its predecessor, its sandbox root.
 
@@ -20,4 +20,5 @@ pub mod fs;
 pub mod path;
 pub mod peer;
 pub mod pod;
+pub mod rotating;
 pub mod sys;

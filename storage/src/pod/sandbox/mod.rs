@@ -5,6 +5,9 @@ mod protected;
 mod root;
 mod task_dir;
 
+#[cfg(test)]
+mod tests;
+
 pub use policy::policy;
 pub use protected::{Protected, Surroundings};
 pub use root::check_root;

@@ -29,8 +29,8 @@ pub struct MadeDir {
     /// The task's directory.
     pub path: PathBuf,
     way: Way,
-    /// The innermost names of the way, as many as were made, outermost first: what was made there.
-    made: Vec<FileIdentity>,
+    /// For each name of the way that was gone: the directory that was made there, if one was.
+    made: Vec<Option<FileIdentity>>,
 }
 
 /// The way to a task's directory.
@@ -70,15 +70,12 @@ impl MadeDir {
                 Err(error) => return Err(bad(&at, error)),
             };
             let next = enter(&root, &parent, name, &at);
-            match (new, next.as_ref().ok().map(FileIdentity::of)) {
-                (true, Some(Ok(identity))) => self.made.push(identity),
-                (true, _) => {
-                    // Without an identity it cannot be told later that it is still ours.
-                    let _ = disk.rmdir(&parent, name.as_bytes());
-                }
-                // Somebody else works in what was made.
-                (false, _) => self.made.clear(),
+            let identity = next.as_ref().ok().and_then(|dir| FileIdentity::of(dir).ok());
+            if new && identity.is_none() {
+                // Without an identity it cannot be told later that it is still ours.
+                let _ = disk.rmdir(&parent, name.as_bytes());
             }
+            self.made.push(identity.filter(|_| new));
             parent = next?;
         }
         Ok(())
@@ -86,14 +83,13 @@ impl MadeDir {
 
     /// Removes again what was made, from the innermost on, as far as it is empty and still the same directory.
     pub fn unmake(self, disk: &Disk) {
-        let outer = self.way.names.len().saturating_sub(self.made.len());
         // Each name that was made, with the directory that holds it.
         let mut places = Vec::new();
         let Ok(root) = hold(&self.way.from) else { return };
         let Ok(mut parent) = root.try_clone() else { return };
-        for (depth, name) in self.way.names.iter().enumerate() {
+        for (name, made) in self.way.names.iter().zip(&self.made) {
             let Ok(dir) = enter(&root, &parent, name, &self.path) else { break };
-            if let Some(made) = depth.checked_sub(outer).and_then(|nth| self.made.get(nth)) {
+            if let Some(made) = made {
                 if !FileIdentity::of(&dir).is_ok_and(|found| found == *made) {
                     break;
                 }
