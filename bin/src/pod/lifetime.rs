@@ -74,7 +74,7 @@ impl Lifetime {
 
     /// The host says which process it is. If that is the parent, its death ends the sidecar, even while somebody else
     /// holds the other end of stdin.
-    pub(super) fn watch_host(&self, pid: i64) {
+    pub(super) fn watch_host(&self, pid: u32) {
         let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return };
         if getppid() != Some(pid) || self.watching.swap(true, Ordering::Relaxed) {
             return;

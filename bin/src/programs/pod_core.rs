@@ -2,14 +2,12 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Parser;
 use cofferdam_protocol::pod::CORE_VERSION;
-use cofferdam_storage::clock::SystemClock;
-use cofferdam_storage::fault;
 use cofferdam_storage::pod::Surroundings;
+use cofferdam_storage::{clock, fault};
 
 use crate::pod::{self, Machine};
 use crate::terminal::Terminal;
@@ -25,10 +23,11 @@ struct Cli {}
 /// The program.
 pub fn main() -> ExitCode {
     let Cli {} = Cli::parse();
+    let (clock, faster) = clock::from_env();
     let machine = Machine {
         disk: fault::disk_from_env(),
-        clock: Arc::new(SystemClock::new()),
-        tick: Duration::from_secs(1),
+        clock,
+        tick: Duration::from_secs(1) / faster,
         surroundings: surroundings(),
     };
     match pod::run(machine) {
