@@ -8,6 +8,7 @@
 //! - [`path`], [`peer`], [`fs`]: byte paths, whose rights an operation runs with, and descriptor-relative
 //!   reading, restoring and removing of files;
 //! - [`durable`], [`rotating`]: files that are replaced whole and survive power loss; logs that never get large;
+//! - `sqlite`: what every database here has in common;
 //! - [`ckpt`]: the snapshot engine;
 //! - [`pod`]: the isolation pod: its database, the import of its predecessor, its sandbox root.
 
@@ -21,4 +22,5 @@ pub mod path;
 pub mod peer;
 pub mod pod;
 pub mod rotating;
+mod sqlite;
 pub mod sys;

@@ -42,3 +42,19 @@ pub enum Error {
 
 /// What most things here return.
 pub(crate) type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    pub(super) fn io(what: impl Into<String>, source: io::Error) -> Self {
+        Self::Io { what: what.into(), source }
+    }
+}
+
+impl From<diesel::result::Error> for Error {
+    fn from(error: diesel::result::Error) -> Self {
+        let text = error.to_string();
+        Self::Database(match text.as_str() {
+            "database is locked" => format!("{text}; close the other program that has it open"),
+            _ => text,
+        })
+    }
+}

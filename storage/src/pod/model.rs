@@ -46,7 +46,7 @@ pub enum Change {
 pub struct Loaded {
     /// All tasks, by row.
     pub tasks: Vec<TaskRecord>,
-    /// The row the next task gets: higher than any task ever had.
+    /// The row the next task gets: higher than any task has.
     pub next_row: i64,
     /// The configuration.
     pub config: Config,

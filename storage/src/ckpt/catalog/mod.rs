@@ -18,7 +18,6 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use diesel::connection::{AnsiTransactionManager, SimpleConnection, TransactionManager};
 use diesel::prelude::*;
 use diesel::result::{DatabaseErrorKind, Error as DatabaseError};
 
@@ -27,6 +26,7 @@ use crate::ckpt::format::ObjectId;
 use crate::ckpt::pack::PackId;
 use crate::disk::Disk;
 use crate::peer::as_daemon;
+use crate::sqlite::{self, DISK_IS_FULL, NotDone, truncate_log};
 
 pub(crate) use copy::CatalogCopy;
 pub(crate) use packs::{ObjectRow, PACKS_AT_ONCE, PackRow, PackState, Publication, Target};
@@ -105,9 +105,6 @@ impl From<NotCommitted> for Error {
     }
 }
 
-/// What SQLite says when it cannot lengthen a file. It says so before the commit is written, never after.
-const DISK_IS_FULL: &str = "database or disk is full";
-
 /// The result of work inside a transaction.
 pub(crate) type Attempt<T> = std::result::Result<T, Failure>;
 
@@ -179,27 +176,23 @@ impl Catalog {
         let certain = |error| NotCommitted { error, is_certain: true };
         let database = self.database(open).map_err(certain)?;
         let _no_copy = connection::flock(&self.lock).map_err(certain)?;
-        let mut failure = None;
-        let result = database.immediate_transaction(|database| {
-            let done = work(database).and_then(|done| {
-                self.disk.before_commit().map_err(|error| Error::io("committing to the catalog", error))?;
-                Ok(done)
-            });
-            // Kept apart: SQLite may have rolled back on its own, and then rolling back is an error that hides it.
-            done.map_err(|error| {
-                failure = Some(error);
-                DatabaseError::RollbackTransaction
-            })
+        let result = sqlite::transaction(database, |database| {
+            let done = work(database)?;
+            self.disk.before_commit().map_err(|error| Error::io("committing to the catalog", error))?;
+            Ok(done)
         });
-        let error = match result {
+        let (failure, is_certain) = match result {
             Ok(done) => return Ok(done),
-            Err(error) => error,
+            Err(NotDone::Refused(failure)) => (failure, true),
+            Err(NotDone::Failed(error)) => {
+                let is_certain = error.to_string().contains(DISK_IS_FULL);
+                (Failure::Database(error), is_certain)
+            }
         };
-        if AnsiTransactionManager::is_broken_transaction_manager(database) {
+        if sqlite::is_broken(database) {
             open.database = None;
         }
-        let is_certain = failure.is_some() || error.to_string().contains(DISK_IS_FULL);
-        let error = failure.unwrap_or(Failure::Database(error)).explain(&self.dir);
+        let error = failure.explain(&self.dir);
         if matches!(error, Error::NoSpace { .. }) {
             // It has taken the last space for its part of the log.
             open.database.as_mut().map(truncate_log);
@@ -258,7 +251,6 @@ impl Failure {
     fn explain(self, dir: &Path) -> Error {
         let error = match self {
             Self::Engine(error) => return error,
-            Self::Database(DatabaseError::RollbackErrorOnCommit { commit_error, .. }) => *commit_error,
             Self::Database(error) => error,
         };
         let what = || "writing the catalog".to_owned();
@@ -277,13 +269,6 @@ impl Failure {
             },
             other => Error::Catalog(other.to_string()),
         }
-    }
-}
-
-/// Moves the log's content to where it belongs and gives its space back, if that can be done now.
-fn truncate_log(database: &mut SqliteConnection) {
-    if let Err(error) = database.batch_execute("PRAGMA wal_checkpoint(TRUNCATE)") {
-        tracing::debug!(%error, "the catalog's log stays");
     }
 }
 

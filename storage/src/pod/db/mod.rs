@@ -1,20 +1,49 @@
-//! The pod database: one SQLite file, one process, one connection that writes.
+//! The pod database: one SQLite file, one process, one connection, which holds it exclusively.
+//!
+//! Every change is one IMMEDIATE transaction, synced before it is acknowledged. After an error nothing of it is there,
+//! and the database can be used again.
 
-use std::path::Path;
+mod commit;
+mod config;
+mod connection;
+mod exports;
+mod import;
+mod load;
+mod prune;
+mod schema;
+mod start;
+mod task;
+#[cfg(test)]
+mod tests;
 
-use cofferdam_protocol::pod::{Diagnostic, ExportRecord, LegacyLogEntry};
+use std::fmt;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 
-use super::error::Result;
-use super::model::{Change, ExportPage, Loaded};
+use cofferdam_protocol::pod::{Diagnostic, LogLevel};
+use diesel::connection::SimpleConnection;
+use diesel::prelude::*;
+
+use super::error::{Error, Result};
+use super::model::Loaded;
 use super::sandbox::Protected;
 use crate::disk::Disk;
+use crate::sqlite::{self, NotDone};
 
 /// The newest schema this program knows.
 pub const SCHEMA_VERSION: i64 = 1;
 
 /// The open database, locked against other processes until it is dropped.
-#[derive(Debug)]
-pub struct PodDb {}
+pub struct PodDb {
+    disk: Disk,
+    file: PathBuf,
+    /// `None` after SQLite has given it up, or after a panic; it is opened again when it is next needed.
+    database: Option<SqliteConnection>,
+    /// In milliseconds since the epoch.
+    opened_at: i64,
+    /// Dropped after the connection, which writes as it closes.
+    _lock: File,
+}
 
 /// A database that is ready for work.
 #[derive(Debug)]
@@ -39,45 +68,76 @@ impl PodDb {
         protected: &Protected,
         now: i64,
     ) -> Result<Opened> {
-        let _ = (disk, file, legacy, protected, now);
-        todo!()
-    }
-
-    /// Makes all changes durable, or none.
-    pub fn commit(&mut self, changes: &[Change]) -> Result<()> {
-        let _ = changes;
-        todo!()
-    }
-
-    /// What is durable.
-    pub fn load(&mut self) -> Result<Loaded> {
-        todo!()
-    }
-
-    /// The transcript of a migrated task; empty for another one.
-    pub fn legacy_log(&mut self, task: &str) -> Result<Vec<LegacyLogEntry>> {
-        let _ = task;
-        todo!()
-    }
-
-    /// Export records, newest first.
-    pub fn exports(&mut self, page: &ExportPage) -> Result<Vec<ExportRecord>> {
-        let _ = page;
-        todo!()
-    }
-
-    /// How many export records there are.
-    pub fn export_count(&mut self) -> Result<usize> {
-        todo!()
+        let lock = connection::lock(disk, file)?;
+        let mut db =
+            Self { disk: disk.clone(), file: file.to_owned(), database: None, opened_at: now, _lock: lock };
+        let database = db.take()?;
+        db.database = Some(database);
+        start::reached(&db, "pod.start.opened")?;
+        let diagnostics = start::take_up(&mut db, legacy, protected, now)?;
+        let loaded = db.load()?;
+        Ok(Opened { db, loaded, diagnostics })
     }
 
     /// Bytes of the database and its log.
     pub fn size(&self) -> u64 {
-        todo!()
+        let mut log = self.file.clone().into_os_string();
+        log.push("-wal");
+        let len = |path: &Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+        len(&self.file) + len(Path::new(&log))
     }
 
     /// Empties the write-ahead log into the database and closes it.
-    pub fn close(self) -> Result<()> {
-        todo!()
+    pub fn close(mut self) -> Result<()> {
+        Ok(self.take()?.batch_execute("PRAGMA wal_checkpoint(TRUNCATE)")?)
     }
+
+    /// The connection. Whoever takes it puts it back; a panic drops it, and so ends its transaction.
+    fn take(&mut self) -> Result<SqliteConnection> {
+        match self.database.take() {
+            Some(database) => Ok(database),
+            None => connection::establish(&self.disk, &self.file),
+        }
+    }
+
+    /// Runs queries.
+    fn read<T>(&mut self, work: impl FnOnce(&mut SqliteConnection) -> Result<T>) -> Result<T> {
+        let mut database = self.take()?;
+        let found = work(&mut database);
+        self.database = Some(database);
+        found
+    }
+
+    /// Runs one transaction.
+    fn write<T>(&mut self, work: impl FnOnce(&mut SqliteConnection) -> Result<T>) -> Result<T> {
+        let mut database = self.take()?;
+        let done = sqlite::transaction(&mut database, |database| {
+            let done = work(database)?;
+            self.disk.before_commit().map_err(|error| Error::io("committing to the database", error))?;
+            Ok(done)
+        });
+        let done = done.map_err(|error| match error {
+            NotDone::Refused(error) => error,
+            NotDone::Failed(error) => error.into(),
+        });
+        if sqlite::is_broken(&mut database) {
+            return done;
+        }
+        if done.as_ref().is_err_and(|error| error.to_string().contains(sqlite::DISK_IS_FULL)) {
+            // It has taken the last space for its part of the log.
+            sqlite::truncate_log(&mut database);
+        }
+        self.database = Some(database);
+        done
+    }
+}
+
+impl fmt::Debug for PodDb {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PodDb").field("file", &self.file).finish_non_exhaustive()
+    }
+}
+
+fn diagnostic(at: i64, level: LogLevel, message: String) -> Diagnostic {
+    Diagnostic { at, level, message }
 }

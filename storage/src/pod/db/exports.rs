@@ -1,0 +1,166 @@
+//! Export records.
+
+use cofferdam_protocol::pod::{ExportItem, ExportRecord};
+use diesel::prelude::*;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::PodDb;
+use super::schema::{export_items, exports};
+use crate::pod::error::{Error, Result};
+use crate::pod::model::ExportPage;
+
+#[derive(Queryable)]
+struct ExportRow {
+    key: i64,
+    id: String,
+    task: String,
+    label: String,
+    at: i64,
+    target_dir: String,
+    mode: String,
+    conflict: String,
+    status: String,
+    undone_at: i64,
+    legacy: bool,
+}
+
+#[derive(Queryable, Insertable)]
+#[diesel(table_name = export_items)]
+struct ItemRow {
+    export: i64,
+    position: i64,
+    status: String,
+    src: String,
+    dst: String,
+    bytes: i64,
+    hash: String,
+    existed: bool,
+    backup_path: String,
+    message: String,
+}
+
+impl PodDb {
+    /// Export records, newest first.
+    pub fn exports(&mut self, page: &ExportPage) -> Result<Vec<ExportRecord>> {
+        self.read(|database| {
+            let mut wanted = exports::table.order((exports::at.desc(), exports::key.desc())).into_boxed();
+            if let Some(id) = &page.export {
+                wanted = wanted.filter(exports::id.eq(id));
+            }
+            let rows: Vec<ExportRow> = wanted.load(database)?;
+            rows.into_iter().map(|row| row.record(database, page)).collect()
+        })
+    }
+
+    /// How many export records there are.
+    pub fn export_count(&mut self) -> Result<usize> {
+        self.read(|database| {
+            let count: i64 = exports::table.count().get_result(database)?;
+            Ok(usize::try_from(count).unwrap_or(0))
+        })
+    }
+}
+
+impl ExportRow {
+    fn record(self, database: &mut SqliteConnection, page: &ExportPage) -> Result<ExportRecord> {
+        let all = export_items::table.filter(export_items::export.eq(self.key));
+        let total: i64 = all.count().get_result(database)?;
+        let first = i64::try_from(page.item_offset).unwrap_or(i64::MAX);
+        let end = first.saturating_add(i64::try_from(page.item_limit).unwrap_or(i64::MAX));
+        let rows: Vec<ItemRow> = all
+            .filter(export_items::position.ge(first).and(export_items::position.lt(end)))
+            .order(export_items::position)
+            .load(database)?;
+        let items = rows.into_iter().map(ItemRow::item).collect::<Result<Vec<_>>>()?;
+        let total = usize::try_from(total).unwrap_or(0);
+        let items_truncated = items.len() < total;
+        Ok(ExportRecord {
+            id: self.id,
+            task_id: self.task,
+            label: self.label,
+            at: self.at,
+            target_dir: self.target_dir,
+            mode: parse(self.mode)?,
+            conflict: parse(self.conflict)?,
+            status: parse(self.status)?,
+            undone_at: self.undone_at,
+            legacy: self.legacy,
+            items,
+            items_total: items_truncated.then_some(total),
+            items_truncated,
+        })
+    }
+}
+
+impl ItemRow {
+    fn of(export: i64, position: i64, item: &ExportItem) -> Result<Self> {
+        Ok(Self {
+            export,
+            position,
+            status: word(&item.status)?,
+            src: item.src.clone(),
+            dst: item.dst.clone(),
+            bytes: item.bytes.cast_signed(),
+            hash: item.hash.clone(),
+            existed: item.existed,
+            backup_path: item.backup_path.clone(),
+            message: item.message.clone(),
+        })
+    }
+
+    fn item(self) -> Result<ExportItem> {
+        Ok(ExportItem {
+            status: parse(self.status)?,
+            src: self.src,
+            dst: self.dst,
+            bytes: self.bytes.cast_unsigned(),
+            hash: self.hash,
+            existed: self.existed,
+            backup_path: self.backup_path,
+            message: self.message,
+        })
+    }
+}
+
+/// Inserts a record unless there is one of that id. Says whether it did.
+pub(super) fn insert(database: &mut SqliteConnection, record: &ExportRecord) -> Result<bool> {
+    let known = exports::table.filter(exports::id.eq(&record.id));
+    if known.count().get_result::<i64>(database)? > 0 {
+        return Ok(false);
+    }
+    diesel::insert_into(exports::table)
+        .values((
+            exports::id.eq(&record.id),
+            exports::task.eq(&record.task_id),
+            exports::label.eq(&record.label),
+            exports::at.eq(record.at),
+            exports::target_dir.eq(&record.target_dir),
+            exports::mode.eq(word(&record.mode)?),
+            exports::conflict.eq(word(&record.conflict)?),
+            exports::status.eq(word(&record.status)?),
+            exports::undone_at.eq(record.undone_at),
+            exports::legacy.eq(record.legacy),
+        ))
+        .execute(database)?;
+    let key: i64 = known.select(exports::key).first(database)?;
+    for (item, position) in record.items.iter().zip(0..) {
+        diesel::insert_into(export_items::table)
+            .values(&ItemRow::of(key, position, item)?)
+            .execute(database)?;
+    }
+    Ok(true)
+}
+
+/// The word that the wire has for it, which is the database's too.
+pub(super) fn word(value: &impl Serialize) -> Result<String> {
+    match serde_json::to_value(value) {
+        Ok(Value::String(word)) => Ok(word),
+        _ => Err(Error::Database("a word was expected".to_owned())),
+    }
+}
+
+fn parse<T: DeserializeOwned>(word: String) -> Result<T> {
+    serde_json::from_value(Value::String(word)).map_err(|error| Error::Database(error.to_string()))
+}

@@ -1,0 +1,75 @@
+//! Records that are too old or too many go; files stay.
+
+use cofferdam_protocol::pod::{Config, Diagnostic, LogLevel, TaskStatus};
+use diesel::prelude::*;
+
+use super::schema::{exports, tasks};
+use super::start::plural;
+use super::{PodDb, config, diagnostic};
+use crate::pod::error::Result;
+
+const DAY_MS: i64 = 86_400_000;
+
+/// What decides whether a task's record goes.
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    row: i64,
+    is_terminal: bool,
+    created_at: i64,
+    ended_at: i64,
+}
+
+impl Candidate {
+    /// Since when it has been of no more use.
+    fn since(self) -> i64 {
+        if self.ended_at > 0 { self.ended_at } else { self.created_at }
+    }
+}
+
+/// Removes records as the configuration says.
+pub(super) fn prune(db: &mut PodDb, now: i64) -> Result<Vec<Diagnostic>> {
+    let (old_tasks, old_exports) = db.write(|database| {
+        let (config, _) = config::load(database, now)?;
+        let rows: Vec<(i64, String, i64, i64)> = tasks::table
+            .select((tasks::row, tasks::status, tasks::created_at, tasks::ended_at))
+            .load(database)?;
+        let candidates = rows.into_iter().map(|(row, status, created_at, ended_at)| Candidate {
+            row,
+            is_terminal: TaskStatus::parse(&status).is_some_and(TaskStatus::is_terminal),
+            created_at,
+            ended_at,
+        });
+        let old_tasks = outdated(candidates.collect(), &config, now);
+        for row in &old_tasks {
+            diesel::delete(tasks::table.find(row)).execute(database)?;
+        }
+        let old_exports: Vec<i64> = exports::table
+            .order((exports::at.desc(), exports::key.desc()))
+            .select(exports::key)
+            .offset(config.max_exports)
+            .limit(i64::MAX)
+            .load(database)?;
+        for key in &old_exports {
+            diesel::delete(exports::table.find(key)).execute(database)?;
+        }
+        Ok((old_tasks.len(), old_exports.len()))
+    })?;
+    let counts = [(old_tasks, "task"), (old_exports, "export")];
+    let message = |(count, what)| {
+        let message = format!("removed as too old or too many: {count} {what} record{}", plural(count));
+        diagnostic(now, LogLevel::Info, message)
+    };
+    Ok(counts.into_iter().filter(|(count, _)| *count > 0).map(message).collect())
+}
+
+/// The rows of the tasks that go: of those that have ended, what is older than the retention, and the oldest above the
+/// cap.
+fn outdated(mut tasks: Vec<Candidate>, config: &Config, now: i64) -> Vec<i64> {
+    tasks.retain(|task| task.is_terminal);
+    tasks.sort_by_key(|task| (task.since(), task.row));
+    let window = config.retention_days.saturating_mul(DAY_MS);
+    let is_old = |task: &Candidate| window > 0 && now.saturating_sub(task.since()) > window;
+    let too_many = tasks.len().saturating_sub(usize::try_from(config.max_tasks).unwrap_or(usize::MAX));
+    let old = tasks.partition_point(is_old);
+    tasks[..too_many.max(old)].iter().map(|task| task.row).collect()
+}

@@ -1,0 +1,81 @@
+//! Taking up work: what a former process left behind is interrupted, the predecessor's file is imported once, and
+//! what is too old or too much goes. Each is one transaction that can be done again without harm, so it does not
+//! matter where a start is killed.
+
+use std::path::Path;
+
+use cofferdam_protocol::pod::{Diagnostic, ExportStatus, INTERRUPTED, LogLevel, TaskStatus};
+use diesel::prelude::*;
+
+use super::exports::word;
+use super::schema::{exports, tasks};
+use super::{PodDb, commit, diagnostic, import, prune};
+use crate::pod::error::{Error, Result};
+use crate::pod::sandbox::Protected;
+
+/// Brings an opened database to where work begins.
+pub(super) fn take_up(
+    db: &mut PodDb,
+    legacy: Option<&Path>,
+    protected: &Protected,
+    now: i64,
+) -> Result<Vec<Diagnostic>> {
+    let mut said = interrupt(db, now)?;
+    reached(db, "pod.start.interrupted")?;
+    if let Some(file) = legacy {
+        said.extend(import::import(db, file, protected, now)?);
+        reached(db, "pod.start.imported")?;
+    }
+    said.extend(prune::prune(db, now)?);
+    reached(db, "pod.start.pruned")?;
+    Ok(said)
+}
+
+/// A named step for tests that fail or kill it.
+pub(super) fn reached(db: &PodDb, step: &str) -> Result<()> {
+    db.disk.step(step).map_err(|error| Error::io(step, error))
+}
+
+/// Nobody works on anything any more.
+fn interrupt(db: &mut PodDb, now: i64) -> Result<Vec<Diagnostic>> {
+    let (unfinished, exported) = db.write(|database| {
+        let words = TaskStatus::ALL.into_iter().filter(|status| !status.is_terminal());
+        let unfinished = tasks::status.eq_any(words.map(TaskStatus::as_str).collect::<Vec<_>>());
+        let ids: Vec<String> =
+            tasks::table.filter(unfinished.clone()).order(tasks::row).select(tasks::id).load(database)?;
+        diesel::update(tasks::table.filter(unfinished.clone().and(tasks::ended_at.eq(0))))
+            .set(tasks::ended_at.eq(now))
+            .execute(database)?;
+        diesel::update(tasks::table.filter(unfinished))
+            .set((
+                tasks::status.eq(TaskStatus::Interrupted.as_str()),
+                tasks::error.eq(INTERRUPTED),
+                tasks::turn_deadline.eq(0),
+                tasks::open_turn.eq(None::<i64>),
+                tasks::deadline_passed.eq(false),
+                tasks::cancel_requested.eq(false),
+                tasks::reattached_from.eq(None::<String>),
+            ))
+            .execute(database)?;
+        for id in &ids {
+            commit::note(database, id, now, TaskStatus::Interrupted.as_str())?;
+            commit::trim(database, id)?;
+        }
+        let running = exports::table.filter(exports::status.eq(word(&ExportStatus::Running)?));
+        let exported = diesel::update(running)
+            .set(exports::status.eq(word(&ExportStatus::Interrupted)?))
+            .execute(database)?;
+        Ok((ids.len(), exported))
+    })?;
+    let counts = [(unfinished, "task"), (exported, "export")];
+    let message = |(count, what)| {
+        let message = format!("interrupted by the restart: {count} {what}{}", plural(count));
+        diagnostic(now, LogLevel::Info, message)
+    };
+    Ok(counts.into_iter().filter(|(count, _)| *count > 0).map(message).collect())
+}
+
+/// The ending of a noun of which there are so many.
+pub(super) fn plural(count: usize) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}
