@@ -62,6 +62,9 @@ pub enum Refusal {
         /// After how many milliseconds to try again, if that is known.
         retry_after_ms: Option<u64>,
     },
+    /// No such export.
+    #[error("no such export: {0}")]
+    ExportNotFound(String),
     /// An active task cannot be deleted.
     #[error("the task is {}; cancel it first", .0.as_str())]
     Running(TaskStatus),
@@ -82,6 +85,13 @@ pub enum Refusal {
     Panicked,
 }
 
+impl Refusal {
+    /// Something is taken, and nobody knows for how long.
+    pub(super) fn busy(message: &str) -> Self {
+        Self::Busy { message: message.to_owned(), retry_after_ms: None }
+    }
+}
+
 impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Self {
         let message = refusal.to_string();
@@ -93,6 +103,7 @@ impl From<Refusal> for Failure {
             Refusal::Protocol(actual) => (Code::ProtocolMismatch, json!({"expected": 1, "actual": actual})),
             Refusal::TaskNotFound(_) => (Code::TaskNotFound, Value::Null),
             Refusal::LegacyReadonly(_) => (Code::LegacyReadonly, Value::Null),
+            Refusal::ExportNotFound(_) => (Code::ExportNotFound, Value::Null),
             Refusal::StaleLease => (Code::StaleLease, Value::Null),
             Refusal::NoSandboxRoot => (Code::NoSandboxRoot, Value::Null),
             Refusal::Root(RootRefusal::Bad(_)) => (Code::BadRoot, Value::Null),

@@ -22,7 +22,7 @@ pub(in crate::pod) struct Effects {
     pub(in crate::pod) timers: Vec<TimerChange>,
     /// Who holds a task from now on, at once.
     pub(in crate::pod) leased: Vec<(TaskId, LeaseId)>,
-    /// Tasks that nobody can hold any more, at once.
+    /// Tasks that nobody can hold any more.
     pub(in crate::pod) released: Vec<TaskId>,
 }
 
@@ -64,7 +64,8 @@ struct Ids {
 
 impl Ids {
     fn add(&mut self, id: &TaskId) {
-        if self.known.insert(id.clone()) {
+        if !self.known.contains(id) {
+            self.known.insert(id.clone());
             self.order.push(id.clone());
         }
     }
@@ -93,8 +94,8 @@ impl Pending {
         self.removed.push(id);
     }
 
-    pub(super) fn audit(&mut self, id: &TaskId, at: i64, what: &str) {
-        self.audits.push(Change::Audit { task: id.clone(), at, what: what.to_owned() });
+    pub(super) fn audit(&mut self, id: &TaskId, at: i64, what: impl Into<String>) {
+        self.audits.push(Change::Audit { task: id.clone(), at, what: what.into() });
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -109,70 +110,64 @@ impl Pending {
 }
 
 impl Queue {
-    /// Says at once in the audit of a task what happened.
-    pub(in crate::pod) fn audit(&mut self, id: &TaskId, at: i64, what: &str) {
+    /// Says in the audit of a task what happened. Changes of its status are there anyway.
+    pub(super) fn audit(&mut self, id: &TaskId, at: i64, what: impl Into<String>) {
         self.effects.audit(id, at, what);
     }
 
     /// A person should know this.
-    pub(in crate::pod) fn warn(&mut self, id: &TaskId, message: impl Into<String>) {
-        let task_id = Some(id.to_string());
-        self.effects.other_events.push(PodEvent::CoreWarning { task_id, message: message.into() });
+    pub(super) fn warn(&mut self, id: &TaskId, message: impl Into<String>) {
+        self.tell(PodEvent::CoreWarning { task_id: Some(id.to_string()), message: message.into() });
     }
 
     /// The host has to hear this.
-    pub(in crate::pod) fn tell(&mut self, event: PodEvent) {
+    pub(super) fn tell(&mut self, event: PodEvent) {
         self.effects.other_events.push(event);
     }
 
     /// That lease holds a task that nobody held.
-    pub(in crate::pod) fn lease(&mut self, id: &TaskId, lease: &LeaseId) {
+    pub(super) fn lease(&mut self, id: &TaskId, lease: &LeaseId) {
         self.effects.leased.push((id.clone(), lease.clone()));
     }
 
     /// Time runs for a task from when this is durable.
-    pub(in crate::pod) fn arm(&mut self, id: &TaskId, deadline: Deadline, after: Duration) {
+    pub(super) fn arm(&mut self, id: &TaskId, deadline: Deadline, after: Duration) {
         let arm = ArmDeadline { task: id.clone(), deadline, after };
         self.effects.timers.push(TimerChange::Arm(arm));
     }
 
     /// Time does not run any more.
-    pub(in crate::pod) fn disarm(&mut self, id: &TaskId, deadline: Deadline) {
+    pub(super) fn disarm(&mut self, id: &TaskId, deadline: Deadline) {
         self.effects.timers.push(TimerChange::Disarm(id.clone(), deadline));
     }
 
-    /// What was changed since the last time.
+    /// What was changed since the last time. Events come in this order: the task that it is about, others that changed,
+    /// others that only moved in the queue, warnings and deadlines, dispatches.
     pub(in crate::pod) fn finish(&mut self) -> Effects {
         let pending = std::mem::take(&mut self.effects);
-        let mut effects = Effects { timers: pending.timers, leased: pending.leased, ..Effects::default() };
-        for id in &pending.stored.order {
-            if let Some(task) = self.tasks.get(id) {
-                effects.changes.push(Change::PutTask(Box::new(task.clone())));
-            }
-        }
-        effects.changes.extend(pending.removed.iter().cloned().map(Change::DeleteTask));
+        let record = |id: &TaskId| self.tasks.get(id);
+        let mut changes = Vec::new();
+        let stored = pending.stored.order.iter().filter_map(record);
+        changes.extend(stored.map(|task| Change::PutTask(Box::new(task.clone()))));
+        changes.extend(pending.removed.iter().cloned().map(Change::DeleteTask));
         // An audit row needs its task.
-        effects.changes.extend(pending.audits.into_iter().filter(|change| match change {
+        changes.extend(pending.audits.into_iter().filter(|change| match change {
             Change::Audit { task, .. } => self.tasks.contains_key(task),
             _ => true,
         }));
         if pending.config {
-            effects.changes.push(Change::PutConfig(Box::new(self.config.clone())));
+            changes.push(Change::PutConfig(Box::new(self.config.clone())));
         }
-        let told_moves = pending.moved.order.iter().filter(|id| !pending.changed.known.contains(*id));
-        for id in pending.changed.order.iter().chain(told_moves) {
-            if let Some(task) = self.tasks.get(id) {
-                effects.events.push(PodEvent::changed(&self.shown(task)));
-            }
-        }
-        effects.events.extend(pending.other_events);
-        let dispatches =
-            pending.dispatched.into_iter().map(|id| PodEvent::QueueDispatch { task_id: id.to_string() });
-        effects.events.extend(dispatches);
-        effects.texts = pending.texts.order;
-        effects.texts.retain(|id| !pending.changed.known.contains(id));
-        effects.timers.extend(pending.removed.iter().cloned().map(TimerChange::DisarmAll));
-        effects.released = pending.removed;
-        effects
+        let only_moved = pending.moved.order.iter().filter(|id| !pending.changed.known.contains(*id));
+        let told: Vec<_> = pending.changed.order.iter().chain(only_moved).filter_map(record).collect();
+        let mut events: Vec<_> = self.all_shown(told).map(|task| PodEvent::changed(&task)).collect();
+        events.extend(pending.other_events);
+        events
+            .extend(pending.dispatched.iter().map(|id| PodEvent::QueueDispatch { task_id: id.to_string() }));
+        let mut texts = pending.texts.order;
+        texts.retain(|id| !pending.changed.known.contains(id) && self.tasks.contains_key(id));
+        let mut timers = pending.timers;
+        timers.extend(pending.removed.iter().cloned().map(TimerChange::DisarmAll));
+        Effects { changes, events, texts, timers, leased: pending.leased, released: pending.removed }
     }
 }

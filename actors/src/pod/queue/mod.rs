@@ -2,17 +2,34 @@
 //! comes out.
 
 mod effects;
+mod life;
+mod rules;
+mod text;
 mod timers;
 pub(super) mod verbs;
 
+#[cfg(test)]
+mod tests;
+
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
 
 use cofferdam_protocol::pod::{Config, TaskId, TaskStatus, TaskSummary};
 use cofferdam_storage::pod::{Loaded, TaskRecord};
 
 use super::failure::Refusal;
 
+use super::messages::Deadline;
+
 pub(super) use effects::{Effects, TimerChange};
+
+/// The most characters of an agent's last text.
+const TEXT_CHARS: usize = 4000;
+/// The most characters of a task's error.
+const ERROR_CHARS: usize = 2000;
+/// How long a task may have a slot and no turn while its holder is not heard of. Nothing else would ever end it.
+const LEASE_LOST: Duration = Duration::from_secs(60);
 
 /// All tasks and the configuration. What is here agrees with the database once the changes that [`Queue::finish`] gave
 /// are committed.
@@ -25,6 +42,8 @@ pub(super) struct Queue {
     waiting: BTreeMap<i64, TaskId>,
     /// The task of each session; sessions of migrated tasks may be empty and are not here then.
     sessions: HashMap<String, TaskId>,
+    /// How many have a slot.
+    active: usize,
     next_row: i64,
     config: Config,
     effects: effects::Pending,
@@ -38,6 +57,7 @@ impl Queue {
             rows: BTreeMap::new(),
             waiting: BTreeMap::new(),
             sessions: HashMap::new(),
+            active: 0,
             next_row: loaded.next_row,
             config: loaded.config,
             effects: effects::Pending::default(),
@@ -58,7 +78,13 @@ impl Queue {
         self.tasks.get(id).ok_or_else(|| Refusal::TaskNotFound(id.to_owned()))
     }
 
-    /// The same, if it is not a migrated one.
+    /// Its id as a type.
+    fn id(&self, id: &str) -> Result<TaskId, Refusal> {
+        let (id, _) = self.tasks.get_key_value(id).ok_or_else(|| Refusal::TaskNotFound(id.to_owned()))?;
+        Ok(id.clone())
+    }
+
+    /// The task, if it is not a migrated one.
     pub(super) fn live_task(&self, id: &str) -> Result<&TaskRecord, Refusal> {
         let task = self.task(id)?;
         match task.summary.legacy {
@@ -86,9 +112,28 @@ impl Queue {
         TaskSummary { queued_position, ..task.summary.clone() }
     }
 
+    /// The same of many, without counting for each.
+    fn all_shown<'a>(
+        &self,
+        tasks: impl IntoIterator<Item = &'a TaskRecord>,
+    ) -> impl Iterator<Item = TaskSummary> {
+        let positions: HashMap<i64, usize> = self.waiting.keys().copied().zip(1..).collect();
+        tasks.into_iter().map(move |task| TaskSummary {
+            queued_position: positions.get(&task.row).copied().unwrap_or(0),
+            ..task.summary.clone()
+        })
+    }
+
+    /// What a list of all tasks shows: the newest first.
+    pub(super) fn list(&self) -> Vec<TaskSummary> {
+        let mut tasks: Vec<_> = self.all().collect();
+        tasks.sort_by_key(|task| Reverse((task.summary.created_at, task.row)));
+        self.all_shown(tasks).collect()
+    }
+
     /// How many tasks have a slot.
     pub(super) fn active(&self) -> usize {
-        self.tasks.values().filter(|task| task.summary.status.is_active()).count()
+        self.active
     }
 
     /// How many tasks wait.
@@ -101,20 +146,40 @@ impl Queue {
         self.active() < usize::try_from(self.config.max_concurrent).unwrap_or(0)
     }
 
-    /// Inserts a new task; its row is decided here.
-    pub(super) fn insert(&mut self, mut record: TaskRecord, at: i64) -> Result<(), Refusal> {
-        let id =
-            TaskId::new(record.summary.id.clone()).map_err(|error| Refusal::BadRequest(error.to_string()))?;
-        record.row = self.next_row;
-        self.next_row += 1;
+    /// Whether a new task gets a slot.
+    fn starts_new(&self) -> bool {
+        self.has_slot() && self.waiting.is_empty()
+    }
+
+    /// Whether a new task that gets no slot may wait. A queue that is there takes more even if it is off.
+    fn queues_new(&self) -> bool {
+        self.config.queue_enabled || !self.waiting.is_empty()
+    }
+
+    /// Inserts a new task, behind all others.
+    pub(super) fn insert(&mut self, summary: TaskSummary, at: i64) -> Result<(), Refusal> {
+        let id = TaskId::new(summary.id.as_str()).map_err(|error| Refusal::BadRequest(error.to_string()))?;
         self.effects.changed(&id);
-        self.effects.audit(&id, at, record.summary.status.as_str());
-        self.index(record);
+        self.effects.audit(&id, at, summary.status.as_str());
+        if summary.status == TaskStatus::Starting {
+            self.arm(&id, Deadline::Heartbeat, LEASE_LOST);
+        }
+        let row = self.next_row;
+        self.next_row += 1;
+        self.index(TaskRecord {
+            row,
+            summary,
+            open_turn: None,
+            last_turn: None,
+            deadline_passed: false,
+            cancel_requested: false,
+            reattached_from: None,
+        });
         Ok(())
     }
 
-    /// Changes a task; the only way one changes. What the change means for the database, the events and the indices
-    /// follows from the difference.
+    /// Changes a task; the only way one changes. What the change means for the database, the events, the timers and the
+    /// indices follows from the difference.
     pub(super) fn edit(
         &mut self,
         id: &str,
@@ -124,30 +189,37 @@ impl Queue {
         let Some((id, mut record)) = self.tasks.remove_entry(id) else {
             return Err(Refusal::TaskNotFound(id.to_owned()));
         };
-        let before = record.clone();
+        let mut before = record.clone();
         change(&mut record);
-        let (was, is) = (before.summary.status, record.summary.status);
         if record != before {
             self.effects.stored(&id);
         }
+        let (was, is) = (before.summary.status, record.summary.status);
         if was != is {
+            self.status_changed(&id, record.row, (was, is));
             self.effects.audit(&id, at, is.as_str());
         }
-        if was == TaskStatus::Queued && is != TaskStatus::Queued {
-            self.leave_queue(record.row);
-        }
-        if is.is_terminal() && !was.is_terminal() {
-            self.effects.timers.push(TimerChange::DisarmAll(id.clone()));
-        }
         if record.summary != before.summary {
-            let only_text = TaskSummary { last_text: String::new(), ..record.summary.clone() }
-                == TaskSummary { last_text: String::new(), ..before.summary };
-            match only_text {
+            before.summary.last_text.clone_from(&record.summary.last_text);
+            match record.summary == before.summary {
                 true => self.effects.text_changed(&id),
                 false => self.effects.changed(&id),
             }
         }
         Ok(self.tasks.entry(id).insert_entry(record).into_mut())
+    }
+
+    fn status_changed(&mut self, id: &TaskId, row: i64, (was, is): (TaskStatus, TaskStatus)) {
+        self.active = self.active + usize::from(is.is_active()) - usize::from(was.is_active());
+        if was == TaskStatus::Queued {
+            self.leave_queue(row);
+        }
+        if is.is_terminal() {
+            self.effects.timers.push(TimerChange::DisarmAll(id.clone()));
+        }
+        if is == TaskStatus::Starting {
+            self.arm(id, Deadline::Heartbeat, LEASE_LOST);
+        }
     }
 
     /// Removes a task.
@@ -160,6 +232,7 @@ impl Queue {
             self.sessions.remove(&record.summary.session_id);
         }
         self.leave_queue(record.row);
+        self.active -= usize::from(record.summary.status.is_active());
         self.effects.removed(id);
         Ok(record)
     }
@@ -192,6 +265,7 @@ impl Queue {
         // What was in the database has been through this check.
         let Ok(id) = TaskId::new(record.summary.id.clone()) else { return };
         self.rows.insert(record.row, id.clone());
+        self.active += usize::from(record.summary.status.is_active());
         if record.summary.status == TaskStatus::Queued {
             self.waiting.insert(record.row, id.clone());
         }

@@ -14,12 +14,10 @@ use crate::mailbox::Carries;
 use crate::pod::call::Reply;
 use crate::pod::failure::{Failure, Refusal};
 use crate::pod::messages::{DisarmDeadline, ReleaseLease};
-use crate::pod::queue::verbs::Outcome;
+use crate::pod::queue::verbs::{Outcome, Undo};
 use crate::pod::queue::{Effects, Queue, TimerChange};
 
 type Job = Box<dyn FnOnce(&mut PodDb) + Send>;
-/// Takes back on the disk what was done there.
-pub(super) type Undo = Box<dyn FnOnce() + Send>;
 type Settle = Box<dyn FnOnce(Result<(), Failure>, &mut TaskQueueActor, &mut Context<TaskQueueActor>)>;
 
 /// A request that was carried out in memory, or refused.
@@ -59,7 +57,7 @@ impl Entry {
                 return Self::reading(effects, read, |found, saved, _| {
                     reply.send(match (saved, found) {
                         (Err(failure), _) => Err(failure),
-                        (Ok(()), Some(found)) => found.map_err(|error| Refusal::Storage(error).into()),
+                        (Ok(()), Some(found)) => found.map_err(Failure::from),
                         (Ok(()), None) => Err(Refusal::Panicked.into()),
                     });
                 });

@@ -23,10 +23,10 @@ use super::deadline_ticker::Ticker;
 use super::failure::Refusal;
 use super::lease_actor::Leases;
 use super::messages::{AcquireLease, Acquired, Heartbeat, ReleaseLease};
-use super::queue::verbs::{Claim, Look, Site, Verb};
+use super::queue::verbs::{Claim, Facts, Look, Site, Undo, Verb};
 use super::queue::{Effects, Queue};
 use crate::mailbox::Carries;
-use batch::{Entry, Undo};
+use batch::Entry;
 
 /// How many requests may wait.
 const MAILBOX: usize = 1024;
@@ -161,7 +161,9 @@ impl TaskQueueActor {
         reply: Reply<V::Result>,
         ctx: &mut Context<Self>,
     ) {
-        let entry = match self.work(V::NAME, |queue, at| request.apply(queue, at, found)) {
+        let entry = match self
+            .work(V::NAME, |queue, at| request.apply(queue, Facts { at, taken: taken.is_some(), found }))
+        {
             Ok((outcome, effects)) => {
                 for (task, lease) in effects.leased.iter().cloned() {
                     // A task that is made now is no former one's of that name, whose deletion may still wait.

@@ -1,10 +1,21 @@
 //! What each method does: a type's [`Verb`] reads like its row in the contract.
 
+mod bulk;
+mod cancel;
+mod config;
+mod delete;
+mod held;
+mod mark;
+mod prepare;
 mod read;
+mod reattach;
+mod reserve;
+mod set;
+mod turn;
 
-use cofferdam_protocol::pod::{LeaseId, Method, TaskId};
+use cofferdam_protocol::pod::{LeaseId, Method, TaskId, TaskResult};
 use cofferdam_storage::disk::Disk;
-use cofferdam_storage::pod::{Error, PodDb, Protected};
+use cofferdam_storage::pod::{PodDb, Protected};
 
 use super::Queue;
 use crate::pod::failure::Refusal;
@@ -29,8 +40,19 @@ pub(in crate::pod) trait Verb: Method {
         Look::Ready(Self::Found::default())
     }
 
-    /// Changes the queue, or refuses and changes nothing. `at` is the wall time in milliseconds since the epoch.
-    fn apply(self, queue: &mut Queue, at: i64, found: Self::Found) -> Result<Outcome<Self::Result>, Refusal>;
+    /// Changes the queue, or refuses and changes nothing.
+    fn apply(self, queue: &mut Queue, facts: Facts<Self::Found>) -> Result<Outcome<Self::Result>, Refusal>;
+}
+
+/// What is known when a verb is applied.
+#[derive(Debug)]
+pub(in crate::pod) struct Facts<T> {
+    /// The wall time in milliseconds since the epoch.
+    pub(in crate::pod) at: i64,
+    /// Whether the task was taken, from another holder or from none.
+    pub(in crate::pod) taken: bool,
+    /// What [`Verb::look`] gave.
+    pub(in crate::pod) found: T,
 }
 
 /// Where on the disk a pod works.
@@ -64,25 +86,17 @@ pub(in crate::pod) enum Outcome<T> {
     /// This.
     Done(T),
     /// This; and if the changes cannot be made durable, that has to be taken back on the disk.
-    DoneOrUndo(T, Box<dyn FnOnce() + Send>),
+    DoneOrUndo(T, Undo),
     /// What the database says.
-    Read(Box<dyn FnOnce(&mut PodDb) -> Result<T, Error> + Send>),
+    Read(Box<dyn FnOnce(&mut PodDb) -> Result<T, Refusal> + Send>),
 }
 
-macro_rules! unwritten {
-    ($($method:ident)+) => {
-        $(
-            impl Verb for cofferdam_protocol::pod::$method {
-                type Found = ();
-                fn apply(self, _: &mut Queue, _: i64, (): ()) -> Result<Outcome<Self::Result>, Refusal> {
-                    todo!()
-                }
-            }
-        )+
-    };
-}
-unwritten! {
-    ConfigValidate ConfigSet TaskList TaskReserve TaskReattach TaskMarkStarting TaskMarkRunning TaskTurnStarted
-    TaskTurnEnded TaskSetLastText TaskSetSandboxCheck TaskSetAvailableTools TaskSetError TaskCancel TaskHeartbeat
-    TaskDelete TaskBySession TaskLegacyLog TaskBulkCleanup SandboxPrepare ExportList
+/// Takes back on the disk what was done there.
+pub(in crate::pod) type Undo = Box<dyn FnOnce() + Send>;
+
+impl Queue {
+    /// The answer of most methods: the task as it is now.
+    fn answer(&self, id: &str) -> Result<Outcome<TaskResult>, Refusal> {
+        Ok(Outcome::Done(TaskResult { task: self.shown(self.task(id)?) }))
+    }
 }

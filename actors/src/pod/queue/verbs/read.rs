@@ -1,25 +1,81 @@
 //! Methods that change nothing.
 
-use cofferdam_protocol::pod::{ConfigGet, ConfigResult, TaskGet, TaskResult};
+use cofferdam_protocol::pod::{
+    ConfigGet, ConfigResult, ExportList, ExportRows, LegacyLog, TaskBySession, TaskGet, TaskLegacyLog,
+    TaskList, TaskOrNull, TaskResult, TaskRows,
+};
+use cofferdam_storage::pod::ExportPage;
 
-use super::{Outcome, Queue, Refusal, Verb};
+use super::{Facts, Outcome, Queue, Refusal, Verb};
 
 impl Verb for ConfigGet {
     type Found = ();
 
-    fn apply(self, queue: &mut Queue, _: i64, (): ()) -> Result<Outcome<ConfigResult>, Refusal> {
+    fn apply(self, queue: &mut Queue, _: Facts<()>) -> Result<Outcome<ConfigResult>, Refusal> {
         Ok(Outcome::Done(ConfigResult { config: queue.config().clone() }))
+    }
+}
+
+impl Verb for TaskList {
+    type Found = ();
+
+    fn apply(self, queue: &mut Queue, _: Facts<()>) -> Result<Outcome<TaskRows>, Refusal> {
+        Ok(Outcome::Done(TaskRows { tasks: queue.list(), truncated: false }))
     }
 }
 
 impl Verb for TaskGet {
     type Found = ();
 
-    fn admit(&self, queue: &Queue) -> Result<(), Refusal> {
-        queue.task(&self.task_id).map(drop)
+    fn apply(self, queue: &mut Queue, _: Facts<()>) -> Result<Outcome<TaskResult>, Refusal> {
+        queue.answer(&self.task_id)
+    }
+}
+
+impl Verb for TaskBySession {
+    type Found = ();
+
+    /// Migrated tasks may have no session; an empty one names none of them.
+    fn admit(&self, _: &Queue) -> Result<(), Refusal> {
+        match self.session_id.is_empty() {
+            true => Err(Refusal::BadRequest("sessionId is empty".to_owned())),
+            false => Ok(()),
+        }
     }
 
-    fn apply(self, queue: &mut Queue, _: i64, (): ()) -> Result<Outcome<TaskResult>, Refusal> {
-        Ok(Outcome::Done(TaskResult { task: queue.shown(queue.task(&self.task_id)?) }))
+    fn apply(self, queue: &mut Queue, _: Facts<()>) -> Result<Outcome<TaskOrNull>, Refusal> {
+        let task = queue.by_session(&self.session_id).map(|task| queue.shown(task));
+        Ok(Outcome::Done(TaskOrNull { task }))
+    }
+}
+
+impl Verb for TaskLegacyLog {
+    type Found = ();
+
+    fn apply(self, queue: &mut Queue, _: Facts<()>) -> Result<Outcome<LegacyLog>, Refusal> {
+        queue.task(&self.task_id)?;
+        Ok(Outcome::Read(Box::new(move |db| {
+            Ok(LegacyLog { entries: db.legacy_log(&self.task_id)?, truncated: false })
+        })))
+    }
+}
+
+impl Verb for ExportList {
+    type Found = ();
+
+    fn apply(self, _: &mut Queue, _: Facts<()>) -> Result<Outcome<ExportRows>, Refusal> {
+        let size = |number: i64| usize::try_from(number.max(0)).unwrap_or(usize::MAX);
+        let page = ExportPage {
+            export: self.export_id,
+            item_offset: self.item_offset.map_or(0, size),
+            item_limit: self.item_limit.map_or(ExportPage::ITEMS, size),
+        };
+        Ok(Outcome::Read(Box::new(move |db| {
+            let exports = db.exports(&page)?;
+            match page.export {
+                Some(id) if exports.is_empty() => Err(Refusal::ExportNotFound(id)),
+                _ => Ok(ExportRows { exports, truncated: false }),
+            }
+        })))
     }
 }

@@ -1,0 +1,1 @@
+//! The state machine, without disk, clock or mailbox.
