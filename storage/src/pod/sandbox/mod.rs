@@ -8,6 +8,7 @@ mod task_dir;
 #[cfg(test)]
 mod tests;
 
+pub(super) use policy::is_windows;
 pub use policy::policy;
 pub use protected::{Protected, Surroundings};
 pub use root::check_root;

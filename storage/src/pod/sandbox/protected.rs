@@ -24,6 +24,8 @@ pub struct Surroundings {
 pub struct Protected {
     /// Each with what it is called in a message, such as `the home directory`.
     paths: Vec<(&'static str, PathBuf)>,
+    /// The directory of the database.
+    database: Option<PathBuf>,
 }
 
 impl Protected {
@@ -47,7 +49,22 @@ impl Protected {
         let system = system.iter().map(|path| ("a system directory", path.clone()));
         // A path that cannot be made absolute is an empty one: no place at all.
         let absolute = |(what, path): (_, PathBuf)| Some((what, std::path::absolute(path).ok()?));
-        Self { paths: places.chain(system).filter_map(absolute).collect() }
+        Self {
+            paths: places.chain(system).filter_map(absolute).collect(),
+            database: beside.and_then(|dir| std::path::absolute(dir).ok()),
+        }
+    }
+
+    /// What a person should know about a root that is allowed: that it lies where the database is.
+    pub fn remark(&self, root: &str) -> Option<String> {
+        let database = self.database.as_deref()?;
+        let resolved = |path: &Path| Resolved::new(path).map(|found| found.path());
+        let inside = Path::new(root).starts_with(database)
+            || resolved(root.as_ref())
+                .is_ok_and(|root| resolved(database).is_ok_and(|dir| root.starts_with(dir)));
+        let text =
+            || format!("{root:?} lies in the directory of the database; a directory apart from it is safer");
+        inside.then(text)
     }
 
     /// The first place that the directory `lexical`, which is `resolved` once its links are followed, is or contains:

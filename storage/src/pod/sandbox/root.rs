@@ -170,6 +170,18 @@ mod tests {
     }
 
     #[test]
+    fn a_root_in_the_directory_of_the_database_is_remarked_upon() {
+        let machine = Machine::new();
+        symlink("data", machine.path("to-data"));
+        for (root, remarked) in
+            [("data/pod/x", true), ("to-data/pod/x", true), ("data/x", false), ("free", false)]
+        {
+            assert!(machine.check(root).is_ok());
+            assert_eq!(machine.protected.remark(&machine.path(root)).is_some(), remarked, "{root}");
+        }
+    }
+
+    #[test]
     fn trailing_and_doubled_separators_and_dots_are_dropped() {
         let machine = Machine::new();
         assert_eq!(machine.check("free///"), Ok(machine.path("free")));
