@@ -1,12 +1,18 @@
 //! Everything of the isolation pod that touches a disk: the database, the predecessor's file, the sandbox root.
 
+mod cleanup;
 mod db;
 mod error;
+pub mod export;
+pub mod files;
 mod legacy;
 mod model;
+mod place;
 mod sandbox;
 
+pub use cleanup::remove_task_dir;
 pub use db::{Opened, PodDb, SCHEMA_VERSION};
 pub use error::Error;
 pub use model::{Change, ExportPage, Loaded, TaskRecord};
+pub use place::TaskPlace;
 pub use sandbox::{MadeDir, Protected, Surroundings, check_root, make_task_dir, policy};

@@ -1,6 +1,8 @@
 //! What the database holds, as the rest of the program sees it.
 
-use cofferdam_protocol::pod::{Config, Diagnostic, TaskId, TaskStatus, TaskSummary};
+use cofferdam_protocol::pod::{
+    Config, Diagnostic, ExportItem, ExportRecord, ExportStatus, TaskId, TaskStatus, TaskSummary,
+};
 
 /// A task with what the wire does not show. All of it is durable.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +41,26 @@ pub enum Change {
         /// What happened: a word or two, such as `running` or `cancel requested`.
         what: String,
     },
+    /// Insert an export record with its items.
+    PutExport(Box<ExportRecord>),
+    /// Replace some items of an export.
+    PutExportItems {
+        /// Which export.
+        export: String,
+        /// Each with its place in the record.
+        items: Vec<(usize, ExportItem)>,
+    },
+    /// Say how an export stands.
+    SettleExport {
+        /// Which export.
+        export: String,
+        /// How it stands.
+        status: ExportStatus,
+        /// When something of it was undone, in milliseconds since the epoch; 0 if nothing was.
+        undone_at: i64,
+    },
+    /// Delete an export record.
+    DeleteExport(String),
 }
 
 /// Everything the database says that is kept in memory.

@@ -25,6 +25,10 @@ impl PodDb {
                         // What belongs to it goes with it.
                         diesel::delete(tasks::table.filter(tasks::id.eq(id.as_str()))).execute(database)?;
                     }
+                    Change::PutExport(_)
+                    | Change::PutExportItems { .. }
+                    | Change::SettleExport { .. }
+                    | Change::DeleteExport(_) => todo!(),
                     Change::PutConfig(config) => super::config::put(database, config)?,
                     Change::Audit { task, at, what } => {
                         note(database, task.as_str(), *at, what)?;

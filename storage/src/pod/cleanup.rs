@@ -1,0 +1,12 @@
+//! Removing what a task has made.
+
+use super::error::Result;
+use super::place::TaskPlace;
+use crate::disk::Disk;
+
+/// Removes a task's directory with everything in it, and the subdirectory it is in if that is empty then; never the
+/// root, through no link, across no mount. Says whether it was there.
+pub fn remove_task_dir(disk: &Disk, place: &TaskPlace) -> Result<bool> {
+    let _ = (disk, place);
+    todo!()
+}
