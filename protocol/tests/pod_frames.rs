@@ -374,7 +374,7 @@ fn an_answer_of_exactly_the_limit_is_printed_and_one_byte_more_is_not() {
 
 #[test]
 fn a_list_of_tasks_that_is_too_long_loses_its_oldest_and_no_more_than_it_must() {
-    let rows = TaskRows { tasks: (0..5000).map(|id| task(id, "d".repeat(4000))).collect(), truncated: false };
+    let rows = TaskRows { tasks: (0..2000).map(|id| task(id, "d".repeat(4000))).collect(), truncated: false };
     let one = serde_json::to_string(&rows.tasks[0]).unwrap().len();
     let line = answer_line("1", rows);
     assert!(line.len() <= LIMIT && line.len() + 2 * (one + 10) > LIMIT, "{}", line.len());
@@ -404,10 +404,10 @@ fn the_answer_to_initialize_gives_up_exports_before_tasks() {
         (read.tasks.len(), read.exports.len(), read.truncated)
     };
     assert_eq!(read(10, 10), (10, 10, false));
-    let (tasks, exports, truncated) = read(10, 100);
-    assert!(tasks == 10 && (10..100).contains(&exports) && truncated);
-    let (tasks, exports, truncated) = read(5000, 100);
-    assert!((500..5000).contains(&tasks) && exports == 0 && truncated);
+    let (tasks, exports, truncated) = read(10, 30);
+    assert!(tasks == 10 && (10..30).contains(&exports) && truncated);
+    let (tasks, exports, truncated) = read(1500, 20);
+    assert!((500..1500).contains(&tasks) && exports == 0 && truncated);
 }
 
 #[test]
