@@ -4,7 +4,6 @@
 mod effects;
 mod life;
 mod rules;
-mod text;
 mod timers;
 pub(super) mod verbs;
 

@@ -2,13 +2,12 @@
 
 use cofferdam_protocol::pod::{
     LeaseId, Probe, SandboxProbeMode, TaskSetAvailableTools, TaskSetError, TaskSetLastText,
-    TaskSetSandboxCheck, TaskStatus,
+    TaskSetSandboxCheck, TaskStatus, cut,
 };
 
 use super::held::Held;
 use super::{Queue, Refusal};
 use crate::pod::queue::rules::Step;
-use crate::pod::queue::text::cut;
 use crate::pod::queue::{ERROR_CHARS, TEXT_CHARS, life};
 
 /// How many tools of an agent are kept.

@@ -4,14 +4,13 @@
 use std::cmp::Ordering;
 use std::time::Duration;
 
-use cofferdam_protocol::pod::{LeaseId, TaskStatus, TaskTurnEnded, TaskTurnStarted};
+use cofferdam_protocol::pod::{LeaseId, TaskStatus, TaskTurnEnded, TaskTurnStarted, cut};
 use cofferdam_storage::pod::TaskRecord;
 
 use super::held::Held;
 use super::{Queue, Refusal};
 use crate::pod::messages::Deadline;
 use crate::pod::queue::rules::Step;
-use crate::pod::queue::text::cut;
 use crate::pod::queue::{TEXT_CHARS, life};
 
 impl Held for TaskTurnStarted {
