@@ -10,7 +10,7 @@ use super::{Notes, path, text};
 
 /// The most files of a record.
 const MAX_ITEMS: usize = 5000;
-/// The longest id, in characters.
+/// The longest id, in UTF-16 units.
 const MAX_ID: usize = 256;
 
 /// Reads an export. The error says why it is left out.

@@ -198,7 +198,7 @@ impl Notes {
     }
 }
 
-/// The longest text that is taken over, in characters.
+/// The longest text that is taken over, in UTF-16 units.
 const MAX_TEXT: usize = 4000;
 
 /// A text, cut to what there is room for.

@@ -13,11 +13,11 @@ use crate::pod::sandbox::is_windows;
 
 /// The most entries of a transcript; the newest are taken.
 const MAX_LOG: usize = 500;
-/// The longest label, in characters.
+/// The longest label, in UTF-16 units.
 const MAX_LABEL: usize = 120;
-/// The longest error, in characters.
+/// The longest error, in UTF-16 units.
 const MAX_ERROR: usize = 2000;
-/// The most tools, and the longest name of one in characters.
+/// The most tools, and the longest name of one in UTF-16 units.
 const MAX_TOOLS: (usize, usize) = (256, 128);
 
 /// What is read of a task; whatever else it has is left out.
