@@ -7,9 +7,6 @@ use cofferdam_storage::pod::{check_root, make_task_dir, policy};
 
 use super::{Facts, Look, Outcome, Queue, Refusal, Site, Undo, Verb};
 
-/// The most bytes of a description.
-const DESCRIPTION_BYTES: usize = 64 << 10;
-
 /// Where a task is going to work.
 pub(in crate::pod) struct Place {
     root: String,
@@ -23,16 +20,6 @@ impl Verb for TaskReserve {
     type Found = Option<Result<Place, Refusal>>;
 
     fn admit(&self, queue: &Queue) -> Result<(), Refusal> {
-        let bad = |what: &str| Err(Refusal::BadRequest(what.to_owned()));
-        if self.session_id.is_empty() {
-            return bad("sessionId is empty");
-        }
-        if self.lease_id.0.is_empty() {
-            return bad("leaseId is empty");
-        }
-        if self.description.len() > DESCRIPTION_BYTES {
-            return bad("description is longer than 65536 bytes; shorten it");
-        }
         if queue.config().effective_tools(self.allow.as_deref()).is_empty() {
             let what = "no tool is left for the task; allow some of allowedTools, or writes";
             return Err(Refusal::Config(what.to_owned()));
@@ -70,7 +57,6 @@ impl Verb for TaskReserve {
             true => (TaskStatus::Starting, 0),
             false => (TaskStatus::Queued, facts.at),
         };
-        let timeout = config.timeout_for(self.timeout_ms);
         let summary = TaskSummary {
             id: self.task_id.to_string(),
             session_id: self.session_id,
@@ -86,7 +72,7 @@ impl Verb for TaskReserve {
             started_at: 0,
             ended_at: 0,
             turns: 0,
-            timeout_ms: timeout,
+            timeout_ms: config.timeout_for(self.timeout_ms),
             allow: config.effective_tools(self.allow.as_deref()),
             available_tools: Vec::new(),
             preset_id: self.preset_id.unwrap_or_else(|| config.preset_id.clone()),
