@@ -21,17 +21,18 @@ use crate::disk::Disk;
 
 /// What has to be said before the file is looked at; none of it changes the file.
 ///
-/// - `busy_timeout` for an administrator's shell that looks at the file as the program starts.
 /// - `locking_mode` before the first access: then there is no shared-memory file.
 /// - `temp_store`: nothing is written elsewhere.
 /// - `trusted_schema`: the file cannot have functions run that it has no business with.
-pub(crate) const SESSION: &str = "
-    PRAGMA busy_timeout = 5000;
+const SESSION: &str = "
     PRAGMA locking_mode = EXCLUSIVE;
     PRAGMA foreign_keys = ON;
     PRAGMA temp_store = MEMORY;
     PRAGMA trusted_schema = OFF;
 ";
+
+/// How long an administrator's shell that looks at the file as the program starts is waited for, in milliseconds.
+pub(crate) const PATIENCE_MS: u32 = 5000;
 
 /// How it is written. `journal_size_limit`: a large transaction leaves no large log behind.
 pub(crate) const JOURNAL: &str = "
@@ -44,7 +45,7 @@ pub(crate) const JOURNAL: &str = "
 pub(crate) const DISK_IS_FULL: &str = "database or disk is full";
 
 /// A path as SQLite's URI, which can hold every byte.
-pub(crate) fn url(file: &Path) -> io::Result<String> {
+fn url(file: &Path) -> io::Result<String> {
     let absolute = std::path::absolute(file)?;
     let mut url = "file:".to_owned();
     for byte in absolute.as_os_str().as_bytes() {
@@ -58,6 +59,17 @@ pub(crate) fn url(file: &Path) -> io::Result<String> {
     }
     url.push_str("?mode=rw");
     Ok(url)
+}
+
+/// Opens a database that is there and says what has to be said before it is looked at.
+pub(crate) fn connect(file: &Path, patience_ms: u32) -> Result<SqliteConnection, String> {
+    let shown = |error: String| format!("{}: {error}", file.display());
+    let url = url(file).map_err(|error| shown(error.to_string()))?;
+    let mut database = SqliteConnection::establish(&url).map_err(|error| shown(error.to_string()))?;
+    database
+        .batch_execute(&format!("PRAGMA busy_timeout = {patience_ms};{SESSION}"))
+        .map_err(|error| shown(error.to_string()))?;
+    Ok(database)
 }
 
 #[derive(QueryableByName)]

@@ -134,3 +134,128 @@ fn of_storage(error: &Error) -> (Code, Value) {
         Error::PathOutside(_) => (Code::PathOutside, Value::Null),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(refusal: impl Into<Refusal>, code: Code, data: Value, message: &str) {
+        assert_eq!(Failure::from(refusal.into()), Failure { code, message: message.to_owned(), data });
+    }
+
+    #[test]
+    fn what_the_actors_refuse_reaches_the_wire_with_its_code_text_and_data() {
+        let text = || "x".to_owned();
+        check(
+            Refusal::NotInitialized,
+            Code::CoreUnavailable,
+            json!({"reason": "NOT_INITIALIZED"}),
+            "not initialized; send initialize first",
+        );
+        check(
+            Refusal::Stopping,
+            Code::CoreUnavailable,
+            json!({"reason": "STOPPING"}),
+            "the sidecar is stopping",
+        );
+        check(
+            Refusal::Overloaded,
+            Code::CoreUnavailable,
+            json!({"reason": "OVERLOADED"}),
+            "too many requests wait already; send fewer at a time",
+        );
+        check(Refusal::BadRequest(text()), Code::BadRequest, Value::Null, "x");
+        check(
+            Refusal::Protocol(2),
+            Code::ProtocolMismatch,
+            json!({"expected": 1, "actual": 2}),
+            "the host speaks protocol 2, this sidecar speaks 1; install host and sidecar of the same release",
+        );
+        check(Refusal::TaskNotFound(text()), Code::TaskNotFound, Value::Null, "no such task: x");
+        check(
+            Refusal::LegacyReadonly(text()),
+            Code::LegacyReadonly,
+            Value::Null,
+            "x comes from an older version and can only be looked at, exported and removed",
+        );
+        check(
+            Refusal::StaleLease,
+            Code::StaleLease,
+            Value::Null,
+            "the lease is not the one that holds the task; reattach it first",
+        );
+        check(
+            Refusal::NoSandboxRoot,
+            Code::NoSandboxRoot,
+            Value::Null,
+            "no sandbox root is set; choose one in the configuration",
+        );
+        check(RootRefusal::Bad(text()), Code::BadRoot, Value::Null, "x");
+        check(RootRefusal::Protected(text()), Code::RootProtected, Value::Null, "x");
+        check(Refusal::Subdir(text()), Code::BadSubdir, Value::Null, "x");
+        check(Refusal::busy("x"), Code::TaskBusy, Value::Null, "x");
+        check(
+            Refusal::Busy { message: text(), retry_after_ms: Some(7) },
+            Code::TaskBusy,
+            json!({"retryAfterMs": 7}),
+            "x",
+        );
+        check(Refusal::ExportNotFound(text()), Code::ExportNotFound, Value::Null, "no such export: x");
+        check(
+            Refusal::Running(TaskStatus::Starting),
+            Code::TaskRunning,
+            Value::Null,
+            "the task is starting; cancel it first",
+        );
+        check(
+            Refusal::NotResumable(TaskStatus::Timeout),
+            Code::TaskNotResumable,
+            Value::Null,
+            "the task is timeout; reattach it first",
+        );
+        check(Refusal::Config(text()), Code::ConfigInvalid, Value::Null, "x");
+        check(
+            Refusal::NotSaved(text()),
+            Code::DbError,
+            Value::Null,
+            "the change could not be saved, and did not happen: x; try again",
+        );
+        check(
+            Refusal::Panicked,
+            Code::Internal,
+            Value::Null,
+            "internal error while working on the request; the log says more",
+        );
+    }
+
+    #[test]
+    fn what_the_disk_and_the_database_say_reaches_the_wire_likewise() {
+        let text = || "x".to_owned();
+        let denied = || io::Error::from(io::ErrorKind::PermissionDenied);
+        let os = json!({"os": "permission denied"});
+        check(
+            Error::Locked(text()),
+            Code::DbError,
+            json!({"reason": "LOCKED"}),
+            "the database is in use by another process; close that one first: x",
+        );
+        check(
+            Error::NewerSchema { found: 2, known: 1 },
+            Code::SchemaMismatch,
+            json!({"expected": 1, "actual": 2}),
+            "the database has schema version 2, this program knows 1; use the newer program",
+        );
+        check(Error::Database(text()), Code::DbError, Value::Null, "the database cannot be used: x");
+        check(
+            Error::Io { what: text(), source: denied() },
+            Code::DbError,
+            os.clone(),
+            "x: permission denied",
+        );
+        check(Error::BadRoot { what: text(), source: denied() }, Code::BadRoot, os, "x: permission denied");
+        check(Error::PathOutside(text()), Code::PathOutside, Value::Null, "x");
+    }
+}

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix::Actor;
+use actix::prelude::{Actor, Addr, AsyncContext};
 use cofferdam_protocol::pod::{LogLevel, PodEvent};
 use cofferdam_storage::clock::Clock;
 use cofferdam_storage::disk::Disk;
@@ -63,13 +63,15 @@ pub struct Parts {
     pub logs: Arc<dyn LogControl>,
 }
 
-/// Starts the pod's actors in the running actix system. They take `initialize` first.
+/// Starts the pod's actors in the running actix system. They take `initialize` first, and end after `shutdown`.
 pub fn start(parts: Parts) -> Pod {
+    assemble(parts).into()
+}
+
+fn assemble(parts: Parts) -> Addr<TaskQueueActor> {
     let leases = LeaseActor::new(Arc::clone(&parts.clock)).start();
     TaskQueueActor::create(|ctx| {
-        let queue = actix::AsyncContext::address(ctx);
-        let ticker = DeadlineTicker::new(Arc::clone(&parts.clock), parts.tick, queue.into()).start();
+        let ticker = DeadlineTicker::new(Arc::clone(&parts.clock), parts.tick, ctx.address().into()).start();
         TaskQueueActor::new(parts, leases.into(), ticker.into())
     })
-    .into()
 }

@@ -17,7 +17,7 @@ use cofferdam_storage::pod::Surroundings;
 
 use super::descriptor::Inherited;
 use super::input::read_lines;
-use super::lifetime::{Cause, Lifetime, Signals, end_in_time};
+use super::lifetime::{Cause, Lifetime, PATIENCE, Signals, end_in_time};
 use super::logs::Logs;
 use super::outbox::Outbox;
 use super::translate::Translator;
@@ -78,7 +78,7 @@ fn serve(pod: &Pod, outbox: &Arc<Outbox>, signals: Signals) -> io::Result<()> {
 
     let (closer, last) = (pod.clone(), Arc::clone(outbox));
     spawn("lifetime", move || {
-        let cause = end_in_time(&first_cause, &printed, &closer, &last);
+        let cause = end_in_time(&first_cause, &printed, &closer, &last, PATIENCE);
         std::process::exit(i32::from(cause == Cause::ActorsGone));
     })?;
 

@@ -20,7 +20,7 @@ use super::descriptor::wait;
 use super::outbox::Outbox;
 
 /// How long the database may take to close, and the host to read what is left. A host waits 2 s.
-const PATIENCE: Duration = Duration::from_millis(1800);
+pub(super) const PATIENCE: Duration = Duration::from_millis(1800);
 
 /// Why the sidecar ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,12 +132,13 @@ impl Signals {
 }
 
 /// Waits for a cause to end, then for the actors to finish what was read and to close the database, then for the
-/// printer to end; but for the last two no longer than a host waits. Returns what the sidecar ended for.
+/// printer to end; but for the last two no longer than `patience`. Returns what the sidecar ended for.
 pub(super) fn end_in_time(
     causes: &Receiver<Cause>,
     printed: &Receiver<Infallible>,
     pod: &Pod,
     outbox: &Arc<Outbox>,
+    patience: Duration,
 ) -> Cause {
     // There is always a sender: this thread's caller keeps one.
     let cause = causes.recv().unwrap_or(Cause::ActorsGone);
@@ -145,7 +146,7 @@ pub(super) fn end_in_time(
     let closing = Arc::clone(outbox);
     pod.call(Shutdown {}, Reply::new(move |_| closing.close()));
     // It ends with an error in any case: late, or because the printer has gone and its sender with it.
-    let _ = printed.recv_timeout(PATIENCE);
+    let _ = printed.recv_timeout(patience);
     cause
 }
 

@@ -152,3 +152,67 @@ fn is_device(name: &str) -> bool {
     matches!(stem.as_str(), "CON" | "PRN" | "AUX" | "NUL" | "CONIN$" | "CONOUT$")
         || matches!(port, Some("1" | "2" | "3" | "4" | "5" | "6" | "7" | "8" | "9" | "¹" | "²" | "³"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DEVICES: [&str; 11] = [
+        "con",
+        "Aux.txt",
+        "NUL",
+        "prn.",
+        "LPT9",
+        "com1.tar.gz",
+        "COM¹",
+        "lpt³.x",
+        "CONIN$",
+        "conout$.log",
+        "nul .txt",
+    ];
+
+    #[test]
+    fn a_task_id_can_name_a_directory_anywhere() {
+        for good in ["pod-1", "a b", "...a", "检查", "COM10", "COM0", "console", "a:b", &"x".repeat(160)] {
+            assert_eq!(TaskId::new(good).unwrap().as_str(), good);
+        }
+        let (long, bytes) = ("x".repeat(161), "检".repeat(86));
+        for bad in [
+            "", ".", "..", "../a", "a/b", "a\\b", "a\0b", "a\n", "\u{7f}", "\u{85}", "a.", "a ", &long,
+            &bytes,
+        ]
+        .into_iter()
+        .chain(DEVICES)
+        {
+            assert!(TaskId::new(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_subdirectory_has_up_to_8_segments_that_are_file_names_on_every_platform() {
+        let segments = |text: &str| Subdir::new(text).unwrap().to_string();
+        assert_eq!(segments(""), "");
+        assert_eq!(segments("x/y\\z"), "x/y/z");
+        let longest = vec!["é".repeat(64); 8].join("/");
+        assert_eq!(segments(&longest), longest);
+
+        let (many, long, bytes) = ("a/".repeat(8) + "a", "x".repeat(65), "😀".repeat(64));
+        for bad in ["/", "/a", "a/", "a//b", "\\a", "..", "a/../b", "a/.", "a ", "a.", "a:b", "a\u{1}", "a\0"]
+            .into_iter()
+            .chain(["<", ">", "\"", "|", "?", "*", &many, &long, &bytes])
+            .chain(DEVICES)
+        {
+            assert!(Subdir::new(bad).is_err(), "{bad:?}");
+            assert!(Subdir::new(&format!("good/{bad}")).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_lease_from_the_wire_has_1_to_256_characters() {
+        let read = |text: String| serde_json::from_value::<LeaseId>(text.into());
+        assert_eq!(read("é".repeat(256)).unwrap(), LeaseId("é".repeat(256)));
+        for bad in [String::new(), "x".repeat(257)] {
+            assert!(read(bad).is_err());
+        }
+    }
+}

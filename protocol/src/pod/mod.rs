@@ -31,6 +31,8 @@ pub use text::{cut, label};
 
 /// The version that `initialize` compares.
 pub const PROTOCOL_VERSION: i64 = 1;
+/// The version of these lines, additions included. It changes when, and only when, a golden line does; hosts do not see it.
+pub const WIRE_VERSION: u32 = 1;
 /// The version of plugin and core that this contract belongs to.
 pub const CORE_VERSION: &str = "0.2.0";
 /// The most bytes of a request line, without its newline.

@@ -5,12 +5,18 @@ const LABEL: usize = 120;
 /// How much of a description stands for a label, in characters.
 const LABEL_OF_DESCRIPTION: usize = 40;
 
-/// The first `max_chars` characters of a text.
+/// The beginning of a text: as many whole characters as a host counts at most `max_chars` of. Hosts count UTF-16 units,
+/// so that an emoji is two.
 pub fn cut(text: &str, max_chars: usize) -> &str {
-    match text.char_indices().nth(max_chars) {
-        Some((end, _)) => &text[..end],
-        None => text,
-    }
+    let mut left = max_chars;
+    let end = text.char_indices().find(|(_, char)| match left.checked_sub(char.len_utf16()) {
+        Some(rest) => {
+            left = rest;
+            false
+        }
+        None => true,
+    });
+    end.map_or(text, |(end, _)| &text[..end])
 }
 
 /// A task's label: as asked for, at most 120 characters; without one, the first 40 of the description with each run of
@@ -30,9 +36,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_is_cut_between_characters() {
+    fn a_cut_counts_as_hosts_do_and_never_splits_a_character() {
         assert_eq!(cut("日本語", 2), "日本");
-        assert_eq!(cut("a😀b", 2), "a😀");
+        assert_eq!(cut("ab😀", 3), "ab");
+        assert_eq!(cut("ab😀", 4), "ab😀");
         assert_eq!(cut("ab", 2), "ab");
         assert_eq!(cut("ab", 0), "");
     }

@@ -4,7 +4,6 @@
 mod effects;
 mod life;
 mod rules;
-mod text;
 mod timers;
 pub(super) mod verbs;
 
@@ -28,6 +27,8 @@ pub(super) use effects::{Effects, TimerChange};
 const TEXT_CHARS: usize = 4000;
 /// The most characters of a task's error.
 const ERROR_CHARS: usize = 2000;
+/// The most characters of a reason or a code, where one is repeated.
+const WORD_CHARS: usize = 100;
 /// How long a task may have a slot and no turn while its holder is not heard of. Nothing else would ever end it.
 const LEASE_LOST: Duration = Duration::from_secs(60);
 
@@ -124,11 +125,11 @@ impl Queue {
         })
     }
 
-    /// What a list of all tasks shows: the newest first.
+    /// What a list of all tasks shows: the newest first, long texts cut.
     pub(super) fn list(&self) -> Vec<TaskSummary> {
         let mut tasks: Vec<_> = self.all().collect();
         tasks.sort_by_key(|task| Reverse((task.summary.created_at, task.row)));
-        self.all_shown(tasks).collect()
+        self.all_shown(tasks).map(TaskSummary::for_list).collect()
     }
 
     /// How many tasks have a slot.

@@ -273,7 +273,7 @@ fn shown(db_path: &str, queue: &Queue) -> Initialized {
         schema_version: SCHEMA_VERSION,
         db_path: db_path.to_owned(),
         config: queue.config().clone(),
-        tasks: queue.all().rev().map(|task| queue.shown(task)).collect(),
+        tasks: queue.list(),
         exports: Vec::new(),
         diagnostics: Vec::new(),
         truncated: false,

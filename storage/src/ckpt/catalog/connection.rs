@@ -24,10 +24,7 @@ const APPLICATION_ID: u32 = 0x436f_6664;
 
 /// Opens the database and brings its schema up to date.
 pub(super) fn establish(file: &Path) -> Attempt<SqliteConnection> {
-    let url = sqlite::url(file).map_err(|error| Error::io("opening the catalog", error))?;
-    let mut database = SqliteConnection::establish(&url)
-        .map_err(|error| Error::Catalog(format!("{}: {error}", file.display())))?;
-    database.batch_execute(sqlite::SESSION)?;
+    let mut database = sqlite::connect(file, sqlite::PATIENCE_MS).map_err(Error::Catalog)?;
     database.batch_execute(sqlite::JOURNAL)?;
     let version = sqlite::pragma(&mut database, "user_version")?;
     if version > SCHEMA_VERSION {

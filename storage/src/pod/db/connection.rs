@@ -25,9 +25,19 @@ const APPLICATION_ID: i64 = 0x436f_6670;
 /// What a SQLite file begins with.
 const MAGIC: &[u8] = b"SQLite format 3\0";
 
+/// Holds a database's lock.
+pub(super) struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing the file would not do, while a process that was just forked off has it too.
+        let _ = rustix::fs::flock(&self.0, FlockOperation::Unlock);
+    }
+}
+
 /// Makes the directories above the database and takes its lock: `flock` on a file beside it, which is never removed.
 /// The system releases it when the process is gone, however it went.
-pub(super) fn lock(disk: &Disk, file: &Path) -> Result<File> {
+pub(super) fn lock(disk: &Disk, file: &Path) -> Result<Lock> {
     let (dir, name) = split(file)?;
     durable::make_dirs(disk, dir, Mode::from_raw_mode(0o700))
         .map_err(|error| Error::io(format!("making {}", dir.display()), error))?;
@@ -36,24 +46,21 @@ pub(super) fn lock(disk: &Disk, file: &Path) -> Result<File> {
     let path = dir.join(&lock_name);
     let lock = sqlite::open_private(disk, dir, lock_name).map_err(|error| opening(&path, error))?;
     match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(lock),
+        Ok(()) => Ok(Lock(lock)),
         Err(rustix::io::Errno::WOULDBLOCK) => Err(Error::Locked(file.display().to_string())),
         Err(errno) => Err(Error::io(format!("locking {}", path.display()), errno.into())),
     }
 }
 
 /// Opens the locked database, or makes it, and brings its schema up to date. A file that is not ours, or is damaged,
-/// is left as it is.
-pub(super) fn establish(disk: &Disk, file: &Path) -> Result<SqliteConnection> {
+/// is left as it is. Another program's lock is waited for so long.
+pub(super) fn establish(disk: &Disk, file: &Path, patience_ms: u32) -> Result<SqliteConnection> {
     let (dir, name) = split(file)?;
     let raw = sqlite::open_private(disk, dir, name).map_err(|error| opening(file, error))?;
     check_header(file, &raw)?;
     // Before SQLite opens it: closing any descriptor of a file ends SQLite's locks on it.
     drop(raw);
-    let url = sqlite::url(file).map_err(|error| opening(file, error))?;
-    let mut database = SqliteConnection::establish(&url)
-        .map_err(|error| Error::Database(format!("{}: {error}", file.display())))?;
-    database.batch_execute(sqlite::SESSION)?;
+    let mut database = sqlite::connect(file, patience_ms).map_err(Error::Database)?;
     check_content(file, &mut database)?;
     database.batch_execute(sqlite::JOURNAL)?;
     if number(&mut database, "user_version")? < SCHEMA_VERSION {

@@ -17,12 +17,13 @@ mod task;
 mod tests;
 
 use std::fmt;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use cofferdam_protocol::pod::{Diagnostic, LogLevel};
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
+
+use connection::Lock;
 
 use super::error::{Error, Result};
 use super::model::Loaded;
@@ -39,10 +40,12 @@ pub struct PodDb {
     file: PathBuf,
     /// `None` after SQLite has given it up, or after a panic; it is opened again when it is next needed.
     database: Option<SqliteConnection>,
+    /// How long another program's lock is waited for.
+    patience_ms: u32,
     /// In milliseconds since the epoch.
     opened_at: i64,
     /// Dropped after the connection, which writes as it closes.
-    _lock: File,
+    _lock: Lock,
 }
 
 /// A database that is ready for work.
@@ -68,9 +71,20 @@ impl PodDb {
         protected: &Protected,
         now: i64,
     ) -> Result<Opened> {
+        Self::open_waiting(disk, file, legacy, protected, now, sqlite::PATIENCE_MS)
+    }
+
+    fn open_waiting(
+        disk: &Disk,
+        file: &Path,
+        legacy: Option<&Path>,
+        protected: &Protected,
+        now: i64,
+        patience_ms: u32,
+    ) -> Result<Opened> {
         let lock = connection::lock(disk, file)?;
-        let mut db =
-            Self { disk: disk.clone(), file: file.to_owned(), database: None, opened_at: now, _lock: lock };
+        let (disk, file) = (disk.clone(), file.to_owned());
+        let mut db = Self { disk, file, database: None, patience_ms, opened_at: now, _lock: lock };
         let database = db.take()?;
         db.database = Some(database);
         start::reached(&db, "pod.start.opened")?;
@@ -96,7 +110,7 @@ impl PodDb {
     fn take(&mut self) -> Result<SqliteConnection> {
         match self.database.take() {
             Some(database) => Ok(database),
-            None => connection::establish(&self.disk, &self.file),
+            None => connection::establish(&self.disk, &self.file, self.patience_ms),
         }
     }
 

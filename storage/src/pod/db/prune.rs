@@ -12,11 +12,11 @@ const DAY_MS: i64 = 86_400_000;
 
 /// What decides whether a task's record goes.
 #[derive(Clone, Copy, Debug)]
-struct Candidate {
-    row: i64,
-    is_terminal: bool,
-    created_at: i64,
-    ended_at: i64,
+pub(super) struct Candidate {
+    pub(super) row: i64,
+    pub(super) is_terminal: bool,
+    pub(super) created_at: i64,
+    pub(super) ended_at: i64,
 }
 
 impl Candidate {
@@ -64,7 +64,7 @@ pub(super) fn prune(db: &mut PodDb, now: i64) -> Result<Vec<Diagnostic>> {
 
 /// The rows of the tasks that go: of those that have ended, what is older than the retention, and the oldest above the
 /// cap.
-fn outdated(mut tasks: Vec<Candidate>, config: &Config, now: i64) -> Vec<i64> {
+pub(super) fn outdated(mut tasks: Vec<Candidate>, config: &Config, now: i64) -> Vec<i64> {
     tasks.retain(|task| task.is_terminal);
     tasks.sort_by_key(|task| (task.since(), task.row));
     let window = config.retention_days.saturating_mul(DAY_MS);

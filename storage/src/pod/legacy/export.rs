@@ -5,38 +5,38 @@ use cofferdam_protocol::pod::{
 };
 use serde_json::value::RawValue;
 
-use super::raw::{self, fields, last_elements, number, word};
+use super::raw::{self, last_elements, number, object, word};
 use super::{Notes, path, text};
 
 /// The most files of a record.
 const MAX_ITEMS: usize = 5000;
-/// The longest id, in characters.
+/// The longest id, in UTF-16 units.
 const MAX_ID: usize = 256;
 
 /// Reads an export. The error says why it is left out.
 pub(super) fn read(raw: &RawValue, place: &str, notes: &mut Notes) -> Result<ExportRecord, String> {
     let names = ["id", "taskId", "label", "at", "targetDir", "mode", "conflict", "undoneAt", "items"];
-    let Ok(Some([id, task_id, label, at, target_dir, mode, conflict, undone_at, items])) =
-        fields(raw.get(), names)
-    else {
+    let Ok(Some(export)) = object(raw.get(), &names) else {
         return Err("is not an object".to_owned());
     };
-    let id = id.filter(|id| id.get().starts_with('"')).map(|id| raw::text(Some(id))).unwrap_or_default();
+    let get = |name| export.get(name);
+    let id =
+        get("id").filter(|id| id.get().starts_with('"')).map(|id| raw::text(Some(id))).unwrap_or_default();
     if id.is_empty() || cut(&id, MAX_ID).len() < id.len() {
         return Err("has no usable id".to_owned());
     }
-    let items = items_of(items, place, notes);
+    let items = items_of(get("items"), place, notes);
     let done = |item: &ExportItem| item.status != ExportItemStatus::Fail;
     Ok(ExportRecord {
         id,
-        task_id: text(task_id),
-        label: text(label),
-        at: number(at),
-        target_dir: path(target_dir),
-        mode: word(mode).unwrap_or(ExportMode::Copy),
-        conflict: word(conflict).unwrap_or(ConflictMode::Overwrite),
+        task_id: text(get("taskId")),
+        label: text(get("label")),
+        at: number(get("at")),
+        target_dir: path(get("targetDir")),
+        mode: word(get("mode")).unwrap_or(ExportMode::Copy),
+        conflict: word(get("conflict")).unwrap_or(ConflictMode::Overwrite),
         status: if items.iter().any(done) { ExportStatus::Completed } else { ExportStatus::Failed },
-        undone_at: number(undone_at),
+        undone_at: number(get("undoneAt")),
         legacy: true,
         items,
         items_total: None,
@@ -62,18 +62,19 @@ fn items_of(raw: Option<&RawValue>, place: &str, notes: &mut Notes) -> Vec<Expor
 }
 
 fn item(raw: &RawValue) -> Option<ExportItem> {
-    let [status, src, dst, message] = fields(raw.get(), ["status", "src", "dst", "message"]).ok()??;
+    let item = object(raw.get(), &["status", "src", "dst", "message"]).ok()??;
+    let get = |name| item.get(name);
     Some(ExportItem {
-        status: match word(status) {
+        status: match word(get("status")) {
             Some(status @ (ExportItemStatus::Ok | ExportItemStatus::Skip)) => status,
             _ => ExportItemStatus::Fail,
         },
-        src: path(src),
-        dst: path(dst),
+        src: path(get("src")),
+        dst: path(get("dst")),
         bytes: 0,
         hash: String::new(),
         existed: false,
         backup_path: String::new(),
-        message: text(message),
+        message: text(get("message")),
     })
 }

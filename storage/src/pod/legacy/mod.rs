@@ -87,22 +87,21 @@ fn parse(bytes: Vec<u8>, protected: &Protected, now: i64) -> Result<Legacy, Stri
     let text = String::from_utf8(bytes)
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-    let top = raw::fields(text, ["version", "config", "tasks", "exports"]);
-    let Some([version, config, tasks, exports]) = top.map_err(|error| format!("is not JSON: {error}"))?
-    else {
+    let top = raw::object(text, &["version", "config", "tasks", "exports"]);
+    let Some(top) = top.map_err(|error| format!("is not JSON: {error}"))? else {
         return Err("is not a JSON object".to_owned());
     };
-    let version = raw::number(version);
+    let version = raw::number(top.get("version"));
     if version > 1 {
         return Err(format!("has version {version}, and 1 is the newest that is known"));
     }
     let mut notes = Notes { at: now, diagnostics: Vec::new() };
-    let config = config_of(config, protected, &mut notes);
-    let tasks = records("tasks", tasks, &mut notes, |raw, place, notes| {
+    let config = config_of(top.get("config"), protected, &mut notes);
+    let tasks = records("tasks", top.get("tasks"), &mut notes, |raw, place, notes| {
         let task = task::read(raw, &config, now, place, notes)?;
         Ok((task.summary.id.clone(), task))
     });
-    let exports = records("exports", exports, &mut notes, |raw, place, notes| {
+    let exports = records("exports", top.get("exports"), &mut notes, |raw, place, notes| {
         let export = export::read(raw, place, notes)?;
         Ok((export.id.clone(), export))
     });
@@ -123,13 +122,13 @@ fn config_of(raw: Option<&RawValue>, protected: &Protected, notes: &mut Notes) -
         "presetId",
     ];
     let Some(raw) = raw else { return Config::default() };
-    let Ok(Some(values)) = raw::fields(raw.get(), KEYS) else {
+    let Ok(Some(config)) = raw::object(raw.get(), &KEYS) else {
         notes.say("config", "is not an object; the defaults are used");
         return Config::default();
     };
     let mut patch = Map::new();
-    for (key, raw) in KEYS.into_iter().zip(values) {
-        let Some(raw) = raw else { continue };
+    for key in KEYS {
+        let Some(raw) = config.get(key) else { continue };
         let value = match raw.get().len() > MAX_CONFIG_VALUE {
             true => None,
             false => serde_json::from_str(&repair_numbers(&repair_surrogates(raw.get()))).ok(),
@@ -199,7 +198,7 @@ impl Notes {
     }
 }
 
-/// The longest text that is taken over, in characters.
+/// The longest text that is taken over, in UTF-16 units.
 const MAX_TEXT: usize = 4000;
 
 /// A text, cut to what there is room for.

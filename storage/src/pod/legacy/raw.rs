@@ -9,17 +9,34 @@ use serde::de::{DeserializeOwned, MapAccess, SeqAccess, Visitor};
 use serde_json::Deserializer;
 use serde_json::value::RawValue;
 
-/// The values of some keys of an object, `None` for a key it does not have; of a repeated key the last. `None` if the
-/// text is not an object; an error if it is not JSON.
-pub(super) fn fields<'a, const N: usize>(
+/// The values that some keys of an object have, in the order of `names`; of a repeated key the last. An error if the
+/// text is not JSON, `None` if it is not an object.
+pub(super) fn object<'a, 'n>(
     json: &'a str,
-    names: [&str; N],
-) -> serde_json::Result<Option<[Option<&'a RawValue>; N]>> {
+    names: &'n [&'n str],
+) -> serde_json::Result<Option<Object<'a, 'n>>> {
     let whole: &RawValue = serde_json::from_str(json)?;
     if !whole.get().starts_with('{') {
         return Ok(None);
     }
-    Deserializer::from_str(json).deserialize_map(Fields(names)).map(Some)
+    let object = Object { names, values: vec![None; names.len()] };
+    Deserializer::from_str(json).deserialize_map(object).map(Some)
+}
+
+/// The wanted part of an object.
+#[derive(Debug)]
+pub(super) struct Object<'a, 'n> {
+    names: &'n [&'n str],
+    values: Vec<Option<&'a RawValue>>,
+}
+
+impl<'a> Object<'a, '_> {
+    /// The value of one of the names that were asked for, if the object has it.
+    pub(super) fn get(&self, name: &str) -> Option<&'a RawValue> {
+        let at = self.names.iter().position(|known| *known == name);
+        debug_assert!(at.is_some(), "{name} was not asked for");
+        self.values.get(at?).copied().flatten()
+    }
 }
 
 /// The end of an array.
@@ -67,25 +84,22 @@ pub(super) fn word<T: DeserializeOwned>(raw: Option<&RawValue>) -> Option<T> {
     serde_json::from_str(text).ok()
 }
 
-struct Fields<'n, const N: usize>([&'n str; N]);
-
-impl<'de, const N: usize> Visitor<'de> for Fields<'_, N> {
-    type Value = [Option<&'de RawValue>; N];
+impl<'de, 'n> Visitor<'de> for Object<'de, 'n> {
+    type Value = Self;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut values = [None; N];
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Self, A::Error> {
         // A key as it is written: one that is no text must not cost the rest.
         while let Some((key, value)) = map.next_entry::<&RawValue, &RawValue>()? {
             let key = text(Some(key));
-            if let Some(at) = self.0.iter().position(|name| *name == key) {
-                values[at] = Some(value);
+            if let Some(at) = self.names.iter().position(|name| *name == key) {
+                self.values[at] = Some(value);
             }
         }
-        Ok(values)
+        Ok(self)
     }
 }
 

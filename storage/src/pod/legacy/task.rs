@@ -7,18 +7,44 @@ use cofferdam_protocol::pod::{
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::raw::{self, fields, is_true, last_elements, number, word};
+use super::raw::{self, is_true, last_elements, number, object, word};
 use super::{LegacyTask, Notes, path, text};
 use crate::pod::sandbox::is_windows;
 
 /// The most entries of a transcript; the newest are taken.
 const MAX_LOG: usize = 500;
-/// The longest label, in characters.
+/// The longest label, in UTF-16 units.
 const MAX_LABEL: usize = 120;
-/// The longest error, in characters.
+/// The longest error, in UTF-16 units.
 const MAX_ERROR: usize = 2000;
-/// The most tools, and the longest name of one in characters.
+/// The most tools, and the longest name of one in UTF-16 units.
 const MAX_TOOLS: (usize, usize) = (256, 128);
+
+/// What is read of a task; whatever else it has is left out.
+const FIELDS: [&str; 22] = [
+    "id",
+    "label",
+    "status",
+    "createdAt",
+    "startedAt",
+    "endedAt",
+    "subdir",
+    "taskDir",
+    "childSessionId",
+    "error",
+    "turnEndKind",
+    "finalText",
+    "contextNote",
+    "allow",
+    "availableTools",
+    "setupNote",
+    "sandboxMode",
+    "sandboxProbe",
+    "fsDenied",
+    "logCount",
+    "turns",
+    "log",
+];
 
 /// Reads a task. The error says why it is left out.
 pub(super) fn read(
@@ -28,70 +54,19 @@ pub(super) fn read(
     place: &str,
     notes: &mut Notes,
 ) -> Result<LegacyTask, String> {
-    let Ok(Some(
-        [
-            id,
-            label,
-            status,
-            created_at,
-            started_at,
-            ended_at,
-            subdir,
-            task_dir,
-            session_id,
-            error,
-            turn_end_kind,
-            final_text,
-            context_note,
-            allow,
-            available_tools,
-            setup_note,
-            sandbox_mode,
-            sandbox_probe,
-            fs_denied,
-            log_count,
-            turns,
-            log,
-        ],
-    )) = fields(
-        raw.get(),
-        [
-            "id",
-            "label",
-            "status",
-            "createdAt",
-            "startedAt",
-            "endedAt",
-            "subdir",
-            "taskDir",
-            "childSessionId",
-            "error",
-            "turnEndKind",
-            "finalText",
-            "contextNote",
-            "allow",
-            "availableTools",
-            "setupNote",
-            "sandboxMode",
-            "sandboxProbe",
-            "fsDenied",
-            "logCount",
-            "turns",
-            "log",
-        ],
-    )
-    else {
+    let Ok(Some(task)) = object(raw.get(), &FIELDS) else {
         return Err("is not an object".to_owned());
     };
-    let id = TaskId::new(raw::text(id)).map_err(|error| format!("its id {error}"))?;
-    let interrupted = Interrupted::of(text(status).as_str());
-    let (subdir, task_dir) = (path(subdir), path(task_dir));
-    let fs_denied = is_true(fs_denied);
-    let label = Some(text(label)).filter(|label| !label.is_empty()).unwrap_or_else(|| id.to_string());
-    let error = cut(&text(error), MAX_ERROR).to_owned();
-    let ended_at = number(ended_at);
+    let get = |name| task.get(name);
+    let id = TaskId::new(raw::text(get("id"))).map_err(|error| format!("its id {error}"))?;
+    let interrupted = Interrupted::of(text(get("status")).as_str());
+    let (subdir, task_dir) = (path(get("subdir")), path(get("taskDir")));
+    let fs_denied = is_true(get("fsDenied"));
+    let label = Some(text(get("label"))).filter(|label| !label.is_empty()).unwrap_or_else(|| id.to_string());
+    let error = cut(&text(get("error")), MAX_ERROR).to_owned();
+    let ended_at = number(get("endedAt"));
     let summary = TaskSummary {
-        session_id: text(session_id),
+        session_id: text(get("childSessionId")),
         main_session_id: String::new(),
         status: interrupted.status,
         sandbox_root: root_of(&task_dir, &[id.as_str(), &subdir]),
@@ -100,32 +75,32 @@ pub(super) fn read(
         description: label,
         subdir,
         task_dir,
-        created_at: number(created_at),
+        created_at: number(get("createdAt")),
         queued_at: 0,
-        started_at: number(started_at),
+        started_at: number(get("startedAt")),
         ended_at: if interrupted.by_import && ended_at == 0 { now } else { ended_at },
-        turns: number(turns).max(1),
+        turns: number(get("turns")).max(1),
         timeout_ms: config.timeout_ms,
-        allow: tools(allow),
-        available_tools: tools(available_tools),
+        allow: tools(get("allow")),
+        available_tools: tools(get("availableTools")),
         preset_id: config.preset_id.clone(),
         model: ModelChoice::default(),
-        sandbox_mode: word(sandbox_mode).map_or("", SandboxMode::as_str).to_owned(),
-        sandbox_probe: probe(sandbox_probe, fs_denied).map_or("", Probe::as_str).to_owned(),
+        sandbox_mode: word(get("sandboxMode")).map_or("", SandboxMode::as_str).to_owned(),
+        sandbox_probe: probe(get("sandboxProbe"), fs_denied).map_or("", Probe::as_str).to_owned(),
         fs_denied,
-        last_text: text(final_text),
+        last_text: text(get("finalText")),
         error: if interrupted.by_import && error.is_empty() { INTERRUPTED.to_owned() } else { error },
         legacy: true,
         turn_deadline: 0,
         queued_position: 0,
     };
     let side = json!({
-        "turnEndKind": text(turn_end_kind),
-        "contextNote": text(context_note),
-        "setupNote": text(setup_note),
-        "logCount": number(log_count),
+        "turnEndKind": text(get("turnEndKind")),
+        "contextNote": text(get("contextNote")),
+        "setupNote": text(get("setupNote")),
+        "logCount": number(get("logCount")),
     });
-    Ok(LegacyTask { summary, side: side.to_string(), log: transcript(log, place, notes) })
+    Ok(LegacyTask { summary, side: side.to_string(), log: transcript(get("log"), place, notes) })
 }
 
 /// What a task became.
@@ -211,22 +186,16 @@ fn transcript(raw: Option<&RawValue>, place: &str, notes: &mut Notes) -> Vec<Leg
 }
 
 fn entry(raw: &RawValue) -> Option<LegacyLogEntry> {
-    let [seq, event, kind, time, said, think] =
-        fields(raw.get(), ["seq", "type", "kind", "time", "text", "think"]).ok()??;
-    let (event, kind) = (text(event), text(kind));
+    let entry = object(raw.get(), &["seq", "type", "kind", "time", "text", "think"]).ok()??;
+    let get = |name| entry.get(name);
+    let (event, kind) = (text(get("type")), text(get("kind")));
     let kind = match kind.as_str() {
         "user" | "prompt" | "assistant" | "tool" | "turn" => kind,
         // The oldest files have none.
         _ => kind_of(&event).to_owned(),
     };
-    Some(LegacyLogEntry {
-        seq: number(seq),
-        event,
-        kind,
-        time: number(time),
-        text: text(said),
-        think: text(think),
-    })
+    let (seq, time) = (number(get("seq")), number(get("time")));
+    Some(LegacyLogEntry { seq, event, kind, time, text: text(get("text")), think: text(get("think")) })
 }
 
 fn kind_of(event: &str) -> &'static str {

@@ -6,8 +6,9 @@ use serde_json::{Map, Value};
 
 use super::{Facts, Look, Outcome, Queue, Refusal, Site, Verb};
 
-/// What the disk says of the sandbox root in a patch, if one is in it.
-type Root = Option<Result<String, RootRefusal>>;
+/// What the disk says of the sandbox root in a patch, if one is in it; and what a person should know about one that is
+/// accepted.
+type Root = Option<(Result<String, RootRefusal>, Option<String>)>;
 
 impl Verb for ConfigValidate {
     type Found = Root;
@@ -39,7 +40,11 @@ fn look(patch: &Map<String, Value>, site: &Site) -> Look<Root> {
     match patch.get("sandboxRoot").and_then(Value::as_str) {
         Some(root) if !root.is_empty() => {
             let (root, protected) = (root.to_owned(), site.protected.clone());
-            Look::Blocking(Box::new(move || Some(check_root(&root, &protected))))
+            Look::Blocking(Box::new(move || {
+                let checked = check_root(&root, &protected);
+                let remark = checked.as_ref().ok().and_then(|root| protected.remark(root));
+                Some((checked, remark))
+            }))
         }
         _ => Look::Ready(None),
     }
@@ -47,7 +52,9 @@ fn look(patch: &Map<String, Value>, site: &Site) -> Look<Root> {
 
 fn patched(queue: &Queue, patch: &Map<String, Value>, root: Root) -> PatchedConfig {
     // It was looked at whenever it is asked for.
-    let unseen = || Err(RootRefusal::Bad("the directory was not looked at".to_owned()));
-    let (config, messages) = queue.config().patched(patch, |_| root.unwrap_or_else(unseen));
+    let unseen = || (Err(RootRefusal::Bad("the directory was not looked at".to_owned())), None);
+    let (checked, remark) = root.unwrap_or_else(unseen);
+    let (config, mut messages) = queue.config().patched(patch, |_| checked);
+    messages.extend(remark.map(|remark| format!("sandboxRoot: {remark}")));
     PatchedConfig { config, messages }
 }

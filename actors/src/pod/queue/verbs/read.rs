@@ -35,14 +35,6 @@ impl Verb for TaskGet {
 impl Verb for TaskBySession {
     type Found = ();
 
-    /// Migrated tasks may have no session; an empty one names none of them.
-    fn admit(&self, _: &Queue) -> Result<(), Refusal> {
-        match self.session_id.is_empty() {
-            true => Err(Refusal::BadRequest("sessionId is empty".to_owned())),
-            false => Ok(()),
-        }
-    }
-
     fn apply(self, queue: &mut Queue, _: Facts<()>) -> Result<Outcome<TaskOrNull>, Refusal> {
         let task = queue.by_session(&self.session_id).map(|task| queue.shown(task));
         Ok(Outcome::Done(TaskOrNull { task }))

@@ -17,9 +17,6 @@ impl Verb for TaskReattach {
 
     /// The lease is taken next, so what its status refuses is refused here.
     fn admit(&self, queue: &Queue) -> Result<(), Refusal> {
-        if self.lease_id.0.is_empty() {
-            return Err(Refusal::BadRequest("leaseId is empty".to_owned()));
-        }
         queue.live_task(&self.task_id)?;
         queue.permits(&self.task_id, Step::Reattach).map(drop)
     }

@@ -1,20 +1,11 @@
 //! `task.reserve`: a task comes into being, with its directory and its holder.
 
-use std::ops::RangeInclusive;
 use std::path::Path;
 
-use cofferdam_protocol::pod::{Reserved, Subdir, TaskReserve, TaskStatus, TaskSummary};
+use cofferdam_protocol::pod::{Reserved, Subdir, TaskReserve, TaskStatus, TaskSummary, label};
 use cofferdam_storage::pod::{check_root, make_task_dir, policy};
 
 use super::{Facts, Look, Outcome, Queue, Refusal, Site, Undo, Verb};
-use crate::pod::queue::text::{cut, label_of};
-
-/// The most bytes of a description.
-const DESCRIPTION_BYTES: usize = 64 << 10;
-/// The most characters of a label.
-const LABEL_CHARS: usize = 120;
-/// How long a turn may be allowed to take, in milliseconds.
-const TIMEOUTS: RangeInclusive<i64> = 30_000..=7_200_000;
 
 /// Where a task is going to work.
 pub(in crate::pod) struct Place {
@@ -29,16 +20,6 @@ impl Verb for TaskReserve {
     type Found = Option<Result<Place, Refusal>>;
 
     fn admit(&self, queue: &Queue) -> Result<(), Refusal> {
-        let bad = |what: &str| Err(Refusal::BadRequest(what.to_owned()));
-        if self.session_id.is_empty() {
-            return bad("sessionId is empty");
-        }
-        if self.lease_id.0.is_empty() {
-            return bad("leaseId is empty");
-        }
-        if self.description.len() > DESCRIPTION_BYTES {
-            return bad("description is longer than 65536 bytes; shorten it");
-        }
         if queue.config().effective_tools(self.allow.as_deref()).is_empty() {
             let what = "no tool is left for the task; allow some of allowedTools, or writes";
             return Err(Refusal::Config(what.to_owned()));
@@ -76,14 +57,11 @@ impl Verb for TaskReserve {
             true => (TaskStatus::Starting, 0),
             false => (TaskStatus::Queued, facts.at),
         };
-        let timeout = self.timeout_ms.unwrap_or(config.timeout_ms).clamp(*TIMEOUTS.start(), *TIMEOUTS.end());
-        let label = self.label.filter(|label| !label.trim().is_empty());
         let summary = TaskSummary {
             id: self.task_id.to_string(),
             session_id: self.session_id,
             main_session_id: self.main_session_id,
-            label: label
-                .map_or_else(|| label_of(&self.description), |text| cut(&text, LABEL_CHARS).to_owned()),
+            label: label(self.label.as_deref(), &self.description),
             description: self.description,
             status,
             subdir,
@@ -94,7 +72,7 @@ impl Verb for TaskReserve {
             started_at: 0,
             ended_at: 0,
             turns: 0,
-            timeout_ms: timeout,
+            timeout_ms: config.timeout_for(self.timeout_ms),
             allow: config.effective_tools(self.allow.as_deref()),
             available_tools: Vec::new(),
             preset_id: self.preset_id.unwrap_or_else(|| config.preset_id.clone()),

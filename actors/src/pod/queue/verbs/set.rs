@@ -2,19 +2,13 @@
 
 use cofferdam_protocol::pod::{
     LeaseId, Probe, SandboxProbeMode, TaskSetAvailableTools, TaskSetError, TaskSetLastText,
-    TaskSetSandboxCheck, TaskStatus,
+    TaskSetSandboxCheck, TaskStatus, cut,
 };
 
 use super::held::Held;
 use super::{Queue, Refusal};
 use crate::pod::queue::rules::Step;
-use crate::pod::queue::text::cut;
-use crate::pod::queue::{ERROR_CHARS, TEXT_CHARS, life};
-
-/// How many tools of an agent are kept.
-const TOOLS: usize = 256;
-/// The most characters of an error's code that the audit keeps.
-const CODE_CHARS: usize = 100;
+use crate::pod::queue::{ERROR_CHARS, TEXT_CHARS, WORD_CHARS, life};
 
 impl Held for TaskSetLastText {
     const STEP: Step = Step::SetLastText;
@@ -37,9 +31,7 @@ impl Held for TaskSetAvailableTools {
     }
 
     fn go(self, queue: &mut Queue, at: i64) -> Result<(), Refusal> {
-        let Self { task_id, mut tools, .. } = self;
-        tools.truncate(TOOLS);
-        queue.edit(&task_id, at, |task| task.summary.available_tools = tools).map(drop)
+        queue.edit(&self.task_id, at, |task| task.summary.available_tools = self.tools).map(drop)
     }
 }
 
@@ -58,7 +50,7 @@ impl Held for TaskSetError {
                 life::end(task, TaskStatus::Failed, at);
             }
         })?;
-        queue.audit(&queue.id(&self.task_id)?, at, format!("error {}", cut(&self.code, CODE_CHARS)));
+        queue.audit(&queue.id(&self.task_id)?, at, format!("error {}", cut(&self.code, WORD_CHARS)));
         Ok(())
     }
 }

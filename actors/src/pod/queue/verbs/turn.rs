@@ -4,15 +4,14 @@
 use std::cmp::Ordering;
 use std::time::Duration;
 
-use cofferdam_protocol::pod::{LeaseId, TaskStatus, TaskTurnEnded, TaskTurnStarted};
+use cofferdam_protocol::pod::{LeaseId, TaskStatus, TaskTurnEnded, TaskTurnStarted, cut};
 use cofferdam_storage::pod::TaskRecord;
 
 use super::held::Held;
 use super::{Queue, Refusal};
 use crate::pod::messages::Deadline;
 use crate::pod::queue::rules::Step;
-use crate::pod::queue::text::cut;
-use crate::pod::queue::{TEXT_CHARS, life};
+use crate::pod::queue::{TEXT_CHARS, WORD_CHARS, life};
 
 impl Held for TaskTurnStarted {
     const STEP: Step = Step::TurnStarted;
@@ -68,7 +67,7 @@ impl Held for TaskTurnEnded {
             return Ok(());
         }
         let ended = task.summary.status.is_terminal();
-        let reason = reason.as_deref().unwrap_or("");
+        let reason = cut(reason.as_deref().unwrap_or(""), WORD_CHARS);
         let end = End::of(reason);
         queue.edit(&task_id, at, |task| {
             if let Some(text) = &last_text {

@@ -1,14 +1,26 @@
 //! A database in a directory of its own, and tasks to put into it.
 
 mod commit;
+mod exports;
+mod loading;
+mod opening;
+mod pruning;
+mod starting;
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use diesel::connection::SimpleConnection;
+use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Text};
 
 use cofferdam_protocol::pod::{ModelChoice, TaskId, TaskStatus, TaskSummary};
 
-use super::{Opened, PodDb};
-use crate::disk::Disk;
-use crate::pod::error::Result;
+use super::{Opened, PodDb, SCHEMA_VERSION};
+use crate::disk::{Disk, FaultHook, Op};
+use crate::pod::error::{Error, Result};
 use crate::pod::model::{Change, TaskRecord};
 use crate::pod::sandbox::Protected;
 
@@ -16,6 +28,7 @@ use crate::pod::sandbox::Protected;
 const NOW: i64 = 1_700_000_000_000;
 
 /// A directory, and the database's path in it.
+#[derive(Debug)]
 struct Place {
     _dir: tempfile::TempDir,
     file: PathBuf,
@@ -28,12 +41,105 @@ impl Place {
         Self { _dir: dir, file }
     }
 
+    /// One in whose database these changes were made, and which is closed.
+    fn with(changes: &[Change]) -> Self {
+        let place = Self::new();
+        let mut db = place.open().db;
+        db.commit(changes).unwrap();
+        db.close().unwrap();
+        place
+    }
+
+    fn dir(&self) -> &Path {
+        self.file.parent().unwrap()
+    }
+
+    /// What another program does to the file.
+    fn edit(&self, script: &str) {
+        connect(&self.file).batch_execute(script).unwrap();
+    }
+
     fn open(&self) -> Opened {
         self.try_open(&Disk::default(), NOW).unwrap()
     }
 
     fn try_open(&self, disk: &Disk, now: i64) -> Result<Opened> {
-        PodDb::open(disk, &self.file, None, &Protected::default(), now)
+        PodDb::open_waiting(disk, &self.file, None, &Protected::default(), now, 50)
+    }
+}
+
+/// As any program opens it.
+fn connect(file: &Path) -> SqliteConnection {
+    SqliteConnection::establish(file.to_str().unwrap()).unwrap()
+}
+
+#[derive(QueryableByName)]
+struct Line {
+    #[diesel(sql_type = Text)]
+    line: String,
+}
+
+/// The texts that a query gives as `line`.
+fn lines(db: &mut PodDb, query: &str) -> Vec<String> {
+    let rows: Vec<Line> = db.read(|database| Ok(diesel::sql_query(query).load(database)?)).unwrap();
+    rows.into_iter().map(|row| row.line).collect()
+}
+
+#[derive(QueryableByName)]
+struct Count {
+    #[diesel(sql_type = BigInt)]
+    count: i64,
+}
+
+/// How many rows a table has.
+fn count(db: &mut PodDb, table: &str) -> i64 {
+    let query = format!("SELECT count(*) AS count FROM {table}");
+    let row: Count = db.read(|database| Ok(diesel::sql_query(query).get_result(database)?)).unwrap();
+    row.count
+}
+
+/// The audit of a task, oldest first.
+fn audit_of(db: &mut PodDb, task: &str) -> Vec<String> {
+    lines(db, &format!("SELECT what AS line FROM audit WHERE task = '{task}' ORDER BY key"))
+}
+
+/// The ids of what is loaded, in its order.
+fn ids(tasks: &[TaskRecord]) -> Vec<&str> {
+    tasks.iter().map(|task| task.summary.id.as_str()).collect()
+}
+
+/// Fails the operation or step of that number, counted from 0, and only that.
+#[derive(Debug, Default)]
+struct FailNth {
+    nth: u64,
+    seen: AtomicU64,
+}
+
+impl FailNth {
+    fn disk(nth: u64) -> (Disk, Arc<Self>) {
+        let hook = Arc::new(Self { nth, seen: AtomicU64::new(0) });
+        (Disk::with_faults(hook.clone()), hook)
+    }
+
+    fn has_failed(&self) -> bool {
+        self.seen.load(Ordering::Relaxed) > self.nth
+    }
+
+    fn count(&self) -> io::Result<()> {
+        match self.seen.fetch_add(1, Ordering::Relaxed) == self.nth {
+            true => Err(rustix::io::Errno::IO.into()),
+            false => Ok(()),
+        }
+    }
+}
+
+impl FaultHook for FailNth {
+    fn before(&self, _: Op) -> io::Result<()> {
+        self.count()
+    }
+
+    fn step(&self, _: &str) -> io::Result<()> {
+        self.count()
     }
 }
 

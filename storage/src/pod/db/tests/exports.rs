@@ -1,0 +1,82 @@
+//! Export records and the pages of their files.
+
+use cofferdam_protocol::pod::{
+    ConflictMode, ExportItem, ExportItemStatus, ExportMode, ExportRecord, ExportStatus,
+};
+
+use super::*;
+use crate::pod::ExportPage;
+use crate::pod::db::exports::insert;
+
+pub(super) fn record(task: &str, id: &str, at: i64, items: u64) -> ExportRecord {
+    let item = |n: u64| ExportItem {
+        status: ExportItemStatus::UndoConflict,
+        src: format!("{n}.txt"),
+        dst: format!("/target/{n}.txt"),
+        bytes: n,
+        hash: "00".repeat(32),
+        existed: n.is_multiple_of(2),
+        backup_path: String::new(),
+        message: String::new(),
+    };
+    ExportRecord {
+        id: id.to_owned(),
+        task_id: task.to_owned(),
+        label: "label".to_owned(),
+        at,
+        target_dir: "/target".to_owned(),
+        mode: ExportMode::Move,
+        conflict: ConflictMode::Rename,
+        status: ExportStatus::Completed,
+        undone_at: 5,
+        legacy: true,
+        items: (0..items).map(item).collect(),
+        items_total: None,
+        items_truncated: false,
+    }
+}
+
+/// Puts an export with so many files into the database.
+pub(super) fn add(db: &mut PodDb, task: &str, id: &str, items: u64) {
+    add_at(db, task, id, NOW, items);
+}
+
+pub(super) fn add_at(db: &mut PodDb, task: &str, id: &str, at: i64, items: u64) {
+    assert!(db.write(|database| insert(database, &record(task, id, at, items))).unwrap());
+}
+
+#[test]
+fn a_record_is_read_as_it_was_written_newest_first_and_inserted_once() {
+    let mut db = Place::new().open().db;
+    add_at(&mut db, "a", "exp-1", 5, 3);
+    add_at(&mut db, "a", "exp-2", 6, 0);
+    add_at(&mut db, "b", "exp-3", 5, 1);
+    let all = [record("a", "exp-2", 6, 0), record("b", "exp-3", 5, 1), record("a", "exp-1", 5, 3)];
+    assert_eq!(db.exports(&ExportPage::all()).unwrap(), all);
+    assert!(!db.write(|database| insert(database, &record("z", "exp-1", 9, 9))).unwrap());
+    assert_eq!(db.exports(&ExportPage::all()).unwrap(), all);
+    assert_eq!(db.export_count().unwrap(), 3);
+}
+
+#[test]
+fn a_page_has_the_files_it_asks_for_and_says_how_many_there_are() {
+    let mut db = Place::new().open().db;
+    add(&mut db, "a", "exp-1", 5000);
+    add(&mut db, "a", "exp-2", 200);
+    let mut pages = |export: Option<&str>, item_offset, item_limit| {
+        let page = ExportPage { export: export.map(str::to_owned), item_offset, item_limit };
+        let found = db.exports(&page).unwrap().into_iter();
+        found
+            .map(|export| {
+                let first = export.items.first().map(|item| item.bytes);
+                (export.items.len(), first, export.items_total, export.items_truncated)
+            })
+            .collect::<Vec<_>>()
+    };
+    let whole = (200, Some(0), None, false);
+    assert_eq!(pages(None, 0, 200), [whole, (200, Some(0), Some(5000), true)]);
+    assert_eq!(pages(Some("exp-1"), 4900, 200), [(100, Some(4900), Some(5000), true)]);
+    assert_eq!(pages(Some("exp-1"), 0, usize::MAX), [(5000, Some(0), None, false)]);
+    assert_eq!(pages(Some("exp-1"), usize::MAX, usize::MAX), [(0, None, Some(5000), true)]);
+    assert_eq!(pages(Some("exp-9"), 0, 200), []);
+}
