@@ -132,6 +132,13 @@ fn of_storage(error: &Error) -> (Code, Value) {
         Error::Io { source, .. } => (Code::DbError, json!({"os": source.to_string()})),
         Error::BadRoot { source, .. } => (Code::BadRoot, json!({"os": source.to_string()})),
         Error::PathOutside(_) => (Code::PathOutside, Value::Null),
+        Error::BadRequest(_) => (Code::BadRequest, Value::Null),
+        Error::FileNotFound(_) => (Code::FileNotFound, Value::Null),
+        Error::TargetInsideSandbox(_) => (Code::TargetInsideSandbox, Value::Null),
+        Error::ExportLimit { limit, value } => {
+            (Code::ExportLimit, json!({"limit": limit.word(), "value": value}))
+        }
+        Error::UndoConflict { reason, .. } => (Code::UndoConflict, json!({"reason": reason})),
     }
 }
 

@@ -38,6 +38,65 @@ pub enum Error {
     /// A path leads out of the sandbox root.
     #[error("{0}")]
     PathOutside(String),
+    /// What was asked makes no sense, whatever the disk holds.
+    #[error("{0}")]
+    BadRequest(String),
+    /// There is no such file.
+    #[error("{0}")]
+    FileNotFound(String),
+    /// An export would write into a sandbox.
+    #[error("{0}")]
+    TargetInsideSandbox(String),
+    /// An export is too large.
+    #[error("the export has more than {value} {}; select less", limit.unit())]
+    ExportLimit {
+        /// Which limit it exceeds.
+        limit: ExportLimit,
+        /// What it may have at most.
+        value: u64,
+    },
+    /// There is nothing to undo.
+    #[error("{message}")]
+    UndoConflict {
+        /// Why: a word for programs.
+        reason: &'static str,
+        /// For people.
+        message: String,
+    },
+}
+
+/// What an export may have only so much of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExportLimit {
+    /// Files.
+    Files,
+    /// Bytes in all.
+    Bytes,
+    /// Bytes of one file.
+    FileBytes,
+    /// Directories, one in the other.
+    Depth,
+}
+
+impl ExportLimit {
+    /// The word that the wire has for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Files => "files",
+            Self::Bytes => "bytes",
+            Self::FileBytes => "fileBytes",
+            Self::Depth => "depth",
+        }
+    }
+
+    fn unit(self) -> &'static str {
+        match self {
+            Self::Files => "files",
+            Self::Bytes => "bytes in all",
+            Self::FileBytes => "bytes in one file",
+            Self::Depth => "directories one in the other",
+        }
+    }
 }
 
 /// What most things here return.

@@ -12,7 +12,7 @@ mod sandbox;
 
 pub use cleanup::remove_task_dir;
 pub use db::{Opened, PodDb, SCHEMA_VERSION};
-pub use error::Error;
+pub use error::{Error, ExportLimit};
 pub use model::{Change, ExportPage, Loaded, TaskRecord};
 pub use place::TaskPlace;
 pub use sandbox::{MadeDir, Protected, Surroundings, check_root, make_task_dir, policy};

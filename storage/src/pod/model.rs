@@ -50,6 +50,13 @@ pub enum Change {
         /// Each with its place in the record.
         items: Vec<(usize, ExportItem)>,
     },
+    /// Keep what an export's undo must know and the wire does not show, in place of what was kept.
+    PutExportNotes {
+        /// Which export.
+        export: String,
+        /// What `export` says; opaque to everybody else, empty at first.
+        notes: String,
+    },
     /// Say how an export stands.
     SettleExport {
         /// Which export.

@@ -27,6 +27,7 @@ impl PodDb {
                     }
                     Change::PutExport(_)
                     | Change::PutExportItems { .. }
+                    | Change::PutExportNotes { .. }
                     | Change::SettleExport { .. }
                     | Change::DeleteExport(_) => todo!(),
                     Change::PutConfig(config) => super::config::put(database, config)?,

@@ -64,21 +64,24 @@ impl ExportPlan {
     }
 }
 
-/// Undoes what can be undone of a record that is complete with all of its items (spec §8).
+/// Undoes what can be undone of a record that is complete with all of its items (spec §8). `notes` are those that were
+/// saved with it. Unless `verify`, files are removed whatever they hold.
 pub fn undo(
     disk: &Disk,
     record: ExportRecord,
+    notes: &str,
     verify: bool,
     at: i64,
     log: &mut dyn ExportLog,
 ) -> Result<ExportUndone> {
-    let _ = (disk, record, verify, at, log);
+    let _ = (disk, record, notes, verify, at, log);
     todo!()
 }
 
 /// Finds out what became of an export that a crash ended, removes its temporary files, and says what is so.
-pub fn reconcile(disk: &Disk, record: ExportRecord) -> ExportRecord {
-    let _ = disk;
+/// The notes stay as they are.
+pub fn reconcile(disk: &Disk, record: ExportRecord, notes: &str) -> ExportRecord {
+    let _ = (disk, notes);
     record
 }
 

@@ -175,6 +175,7 @@ impl Pod {
                 Change::DeleteTask(task) => drop(self.tasks.remove(&task)),
                 Change::PutConfig(config) => self.config = *config,
                 Change::Audit { task, what, .. } => self.audit.push(format!("{task} {what}")),
+                other => panic!("the queue changes no exports: {other:?}"),
             }
         }
         self.events.extend(events);
