@@ -134,6 +134,11 @@ fn of_storage(error: &Error) -> (Code, Value) {
         Error::PathOutside(_) => (Code::PathOutside, Value::Null),
         Error::BadRequest(_) => (Code::BadRequest, Value::Null),
         Error::FileNotFound(_) => (Code::FileNotFound, Value::Null),
+        Error::NotAFile { kind, .. } => (Code::BadRequest, json!({"type": kind})),
+        Error::FileTooLarge { size, limit } => (Code::FileTooLarge, json!({"size": size, "limit": limit})),
+        Error::Binary { size } => (Code::BinaryFile, json!({"binary": true, "size": size})),
+        Error::RootProtected(_) => (Code::RootProtected, Value::Null),
+        Error::Files { source, .. } => (Code::Internal, json!({"os": source.to_string()})),
         Error::TargetInsideSandbox(_) => (Code::TargetInsideSandbox, Value::Null),
         Error::ExportLimit { limit, value } => {
             (Code::ExportLimit, json!({"limit": limit.word(), "value": value}))
@@ -145,6 +150,8 @@ fn of_storage(error: &Error) -> (Code, Value) {
 #[cfg(test)]
 mod tests {
     use std::io;
+
+    use cofferdam_protocol::pod::FileType;
 
     use super::*;
 
@@ -262,7 +269,37 @@ mod tests {
             os.clone(),
             "x: permission denied",
         );
-        check(Error::BadRoot { what: text(), source: denied() }, Code::BadRoot, os, "x: permission denied");
+        check(
+            Error::BadRoot { what: text(), source: denied() },
+            Code::BadRoot,
+            os.clone(),
+            "x: permission denied",
+        );
         check(Error::PathOutside(text()), Code::PathOutside, Value::Null, "x");
+        check(
+            Error::NotAFile { path: text(), kind: FileType::Directory, what: "a directory" },
+            Code::BadRequest,
+            json!({"type": "directory"}),
+            "x is a directory and not a file; only a file can be read",
+        );
+        check(
+            Error::FileTooLarge { size: 9, limit: 8 },
+            Code::FileTooLarge,
+            json!({"size": 9, "limit": 8}),
+            "the file has 9 bytes, a preview 8 at most; export it to read it elsewhere",
+        );
+        check(
+            Error::Binary { size: 9 },
+            Code::BinaryFile,
+            json!({"binary": true, "size": 9}),
+            "the file is neither UTF-8 nor UTF-16 with a byte order mark; export it to open it elsewhere",
+        );
+        check(Error::RootProtected(text()), Code::RootProtected, Value::Null, "x");
+        check(
+            Error::Files { what: text(), source: denied() },
+            Code::Internal,
+            os.clone(),
+            "x: permission denied",
+        );
     }
 }

@@ -1,10 +1,12 @@
 //! Reading and removing files beneath a held descriptor, following no link and entering no mount.
 
+mod held;
 mod identity;
 mod remove;
 mod root;
 mod stat;
 
+pub use held::Held;
 pub use identity::FileIdentity;
 pub use remove::remove_tree;
 pub use root::{Root, open_for_reading};

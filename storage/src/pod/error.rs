@@ -2,6 +2,8 @@
 
 use std::io;
 
+use cofferdam_protocol::pod::FileType;
+
 /// Why something was not done. What it names is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -44,6 +46,41 @@ pub enum Error {
     /// There is no such file.
     #[error("{0}")]
     FileNotFound(String),
+    /// A file that only a text can be read from is something else.
+    #[error("{path} is {what} and not a file; only a file can be read")]
+    NotAFile {
+        /// Its path below the task's directory.
+        path: String,
+        /// What it is, as a list shows it.
+        kind: FileType,
+        /// What it is, for people.
+        what: &'static str,
+    },
+    /// A file has more bytes than a preview may have.
+    #[error("the file has {size} bytes, a preview {limit} at most; export it to read it elsewhere")]
+    FileTooLarge {
+        /// Its bytes.
+        size: u64,
+        /// The most a preview may have.
+        limit: u64,
+    },
+    /// A file is no text.
+    #[error("the file is neither UTF-8 nor UTF-16 with a byte order mark; export it to open it elsewhere")]
+    Binary {
+        /// Its bytes.
+        size: u64,
+    },
+    /// Somebody wants a directory removed that is no task's.
+    #[error("{0}")]
+    RootProtected(String),
+    /// The system refused something about a task's files.
+    #[error("{what}: {source}")]
+    Files {
+        /// What was being done.
+        what: String,
+        /// The system's answer.
+        source: io::Error,
+    },
     /// An export would write into a sandbox.
     #[error("{0}")]
     TargetInsideSandbox(String),
@@ -105,6 +142,10 @@ pub(crate) type Result<T> = std::result::Result<T, Error>;
 impl Error {
     pub(super) fn io(what: impl Into<String>, source: io::Error) -> Self {
         Self::Io { what: what.into(), source }
+    }
+
+    pub(super) fn files(what: impl Into<String>, source: io::Error) -> Self {
+        Self::Files { what: what.into(), source }
     }
 }
 

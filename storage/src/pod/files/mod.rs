@@ -1,10 +1,14 @@
 //! What a task has made, as a person may look at it before it leaves the sandbox. All of it is hostile: links, swaps,
 //! special files, mounts, strange names.
 
+mod path;
+
 use cofferdam_protocol::pod::{FileRows, FileStat, FileText};
 
 use super::error::Result;
 use super::place::TaskPlace;
+
+pub use path::rel_path;
 
 /// What there is: depth first, names in byte order, to a depth of 8 and at most 2000 (spec §7).
 pub fn list(place: Option<&TaskPlace>) -> Result<FileRows> {
