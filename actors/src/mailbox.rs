@@ -19,7 +19,7 @@ where
 }
 
 /// Declares a struct of mailboxes, one for each message its actor takes. It is made from the address of any actor
-/// that handles them all.
+/// that handles them all; or from the addresses of two that do together.
 macro_rules! mailboxes {
     ($(#[$meta:meta])* $vis:vis struct $name:ident { $($field:ident: $message:ty,)+ }) => {
         $(#[$meta])*
@@ -35,6 +35,30 @@ macro_rules! mailboxes {
             }
         }
 
+        $crate::mailbox::mailboxes! { @carries $name $($field: $message,)+ }
+    };
+    ($(#[$meta:meta])* $vis:vis struct $name:ident of $one:ident { $($field:ident: $message:ty,)+ }
+     and $other:ident { $($more:ident: $further:ty,)+ }) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug)]
+        $vis struct $name {
+            $($field: actix::Recipient<$message>,)+
+            $($more: actix::Recipient<$further>,)+
+        }
+
+        impl<$one, $other> From<(actix::Addr<$one>, actix::Addr<$other>)> for $name
+        where
+            $one: actix::Actor<Context = actix::Context<$one>> $(+ actix::Handler<$message>)+,
+            $other: actix::Actor<Context = actix::Context<$other>> $(+ actix::Handler<$further>)+,
+        {
+            fn from((one, other): (actix::Addr<$one>, actix::Addr<$other>)) -> Self {
+                Self { $($field: one.clone().recipient(),)+ $($more: other.clone().recipient(),)+ }
+            }
+        }
+
+        $crate::mailbox::mailboxes! { @carries $name $($field: $message,)+ $($more: $further,)+ }
+    };
+    (@carries $name:ident $($field:ident: $message:ty,)+) => {
         $(
             impl $crate::mailbox::Carries<$message> for $name {
                 fn recipient(&self) -> &actix::Recipient<$message> {

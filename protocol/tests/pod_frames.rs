@@ -417,6 +417,9 @@ fn a_page_of_one_exports_files_that_is_too_long_is_cut() {
     let rows = result::<ExportRows>(&line);
     let record = &rows.exports[0];
     assert!(record.items_truncated && record.items_total == Some(5000) && record.items.len() > 3000);
+    let line = answer_line("1", ExportCreated { export: export(1, 5000), message: None });
+    let created: ExportCreated = result(&line);
+    assert!(line.len() <= LIMIT && created.export.items_total == Some(5000));
     let line = answer_line("1", ExportRows { exports: vec![export(1, 200); 100], truncated: false });
     let rows = result::<ExportRows>(&line);
     assert!(

@@ -133,7 +133,7 @@ fn every_event_is_printed_byte_for_byte() {
         seen.insert(params["kind"].as_str().unwrap().to_owned());
         assert_eq!(event_line(&serde_json::from_value(params).unwrap()), line);
     }
-    let kinds = ["core.warning", "deadline.expired", "queue.dispatch", "task.changed"];
+    let kinds = ["core.warning", "deadline.expired", "export.progress", "queue.dispatch", "task.changed"];
     assert_eq!(seen, kinds.map(str::to_owned).into());
 }
 

@@ -225,6 +225,9 @@ fn tell(line: &Value) -> String {
             "task.changed" => format!("changed {} {}", text("taskId"), text("status")),
             "queue.dispatch" => format!("dispatch {}", text("taskId")),
             "deadline.expired" => format!("expired {} {}", text("taskId"), params["turn"]),
+            "export.progress" => {
+                format!("progress {} {}/{}", text("taskId"), params["done"], params["total"])
+            }
             "core.warning" => "warning".to_owned(),
             other => panic!("an event of the kind {other:?}"),
         };

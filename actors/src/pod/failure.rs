@@ -62,6 +62,18 @@ pub enum Refusal {
         /// After how many milliseconds to try again, if that is known.
         retry_after_ms: Option<u64>,
     },
+    /// Other tasks have their files there, too.
+    #[error("other tasks have files in that directory: {}; remove those tasks first", .0.join(", "))]
+    SharedWith(Vec<String>),
+    /// Exports are off.
+    #[error("exports are off in the configuration")]
+    ExportDisabled,
+    /// An export that runs cannot be undone.
+    #[error("the export still runs; undo it when it has ended")]
+    ExportRuns,
+    /// The record of an export that runs cannot be deleted.
+    #[error("the export still runs; delete its record when it has ended")]
+    RecordInUse,
     /// No such export.
     #[error("no such export: {0}")]
     ExportNotFound(String),
@@ -111,6 +123,10 @@ impl From<Refusal> for Failure {
             Refusal::Subdir(_) => (Code::BadSubdir, Value::Null),
             Refusal::Busy { retry_after_ms: None, .. } => (Code::TaskBusy, Value::Null),
             Refusal::Busy { retry_after_ms: Some(ms), .. } => (Code::TaskBusy, json!({"retryAfterMs": ms})),
+            Refusal::SharedWith(tasks) => (Code::TaskBusy, json!({"sharedWith": tasks})),
+            Refusal::ExportDisabled => (Code::ExportDisabled, Value::Null),
+            Refusal::ExportRuns => (Code::UndoConflict, json!({"reason": "RUNNING"})),
+            Refusal::RecordInUse => (Code::TaskBusy, Value::Null),
             Refusal::Running(_) => (Code::TaskRunning, Value::Null),
             Refusal::NotResumable(_) => (Code::TaskNotResumable, Value::Null),
             Refusal::Config(_) => (Code::ConfigInvalid, Value::Null),
@@ -216,6 +232,30 @@ mod tests {
             Code::TaskBusy,
             json!({"retryAfterMs": 7}),
             "x",
+        );
+        check(
+            Refusal::SharedWith(vec![text(), "y".to_owned()]),
+            Code::TaskBusy,
+            json!({"sharedWith": ["x", "y"]}),
+            "other tasks have files in that directory: x, y; remove those tasks first",
+        );
+        check(
+            Refusal::ExportDisabled,
+            Code::ExportDisabled,
+            Value::Null,
+            "exports are off in the configuration",
+        );
+        check(
+            Refusal::ExportRuns,
+            Code::UndoConflict,
+            json!({"reason": "RUNNING"}),
+            "the export still runs; undo it when it has ended",
+        );
+        check(
+            Refusal::RecordInUse,
+            Code::TaskBusy,
+            Value::Null,
+            "the export still runs; delete its record when it has ended",
         );
         check(Refusal::ExportNotFound(text()), Code::ExportNotFound, Value::Null, "no such export: x");
         check(

@@ -9,9 +9,8 @@ use crate::mailbox::{Carries, mailboxes};
 
 mailboxes! {
     /// The way to the pod's actors: a mailbox for each method.
-    pub struct Pod {
+    pub struct Pod of Queue {
         initialize: Call<Initialize>,
-        shutdown: Call<Shutdown>,
         health: Call<Health>,
         diagnostics: Call<DiagnosticsGet>,
         config_get: Call<ConfigGet>,
@@ -31,12 +30,21 @@ mailboxes! {
         set_error: Call<TaskSetError>,
         cancel: Call<TaskCancel>,
         heartbeat: Call<TaskHeartbeat>,
+        cleanup_files: Call<TaskCleanupFiles>,
         delete: Call<TaskDelete>,
         by_session: Call<TaskBySession>,
         legacy_log: Call<TaskLegacyLog>,
         bulk_cleanup: Call<TaskBulkCleanup>,
         prepare: Call<SandboxPrepare>,
+        files: Call<FilesList>,
+        stat: Call<FilesStat>,
+        read: Call<FilesRead>,
         exports: Call<ExportList>,
+    } and Exports {
+        create_export: Call<ExportCreate>,
+        undo_export: Call<ExportUndo>,
+        delete_export: Call<ExportDeleteRecord>,
+        shutdown: Call<Shutdown>,
     }
 }
 

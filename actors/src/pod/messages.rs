@@ -3,7 +3,11 @@
 use std::time::Duration;
 
 use actix::Message;
-use cofferdam_protocol::pod::{LeaseId, TaskId};
+use cofferdam_protocol::pod::{ExportCreate, LeaseId, LogLevel, TaskId};
+use cofferdam_storage::pod::export::ExportRequest;
+use cofferdam_storage::pod::{Change, KeptExport, StillLocked};
+
+use super::failure::{Failure, Refusal};
 
 /// Takes a task for a holder. Sent by `TaskQueueActor` for `task.reserve` and `task.reattach`. Succeeds if nobody holds
 /// the task, if the same lease does, or if the holder was not heard of for 30 s; else says for how long still. Counts as
@@ -116,4 +120,89 @@ pub struct GraceOver {
     pub task: TaskId,
     /// Which turn.
     pub turn: u64,
+}
+
+/// Asks whether an export may begin. Sent by `ExportActor`; if the reply is not a refusal the task's files are held until
+/// [`ReleaseFiles`].
+#[derive(Debug, Message)]
+#[rtype(result = "Result<AdmittedExport, Refusal>")]
+pub struct AdmitExport {
+    /// The id it gets.
+    pub id: String,
+    /// What is asked.
+    pub request: ExportCreate,
+}
+
+/// An export that may begin.
+#[derive(Debug)]
+pub struct AdmittedExport {
+    /// What is to be exported.
+    pub request: ExportRequest,
+    /// Whose files are held.
+    pub held: TaskId,
+    /// Whether the host wants to know how far it is.
+    pub wants_progress: bool,
+    /// To be kept for as long as the export writes.
+    pub locked: StillLocked,
+}
+
+/// Asks for an export that is to be undone. Sent by `ExportActor`; if the reply names a task its files are held until
+/// [`ReleaseFiles`].
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<AdmittedUndo, Failure>")]
+pub struct AdmitUndo {
+    /// Which export.
+    pub export: String,
+}
+
+/// An export that may be undone.
+#[derive(Debug)]
+pub struct AdmittedUndo {
+    /// It.
+    pub export: KeptExport,
+    /// Whether what was exported has to be what it was.
+    pub verify: bool,
+    /// Whose files are held.
+    pub held: Option<TaskId>,
+    /// To be kept for as long as the undo writes.
+    pub locked: StillLocked,
+}
+
+/// Nobody works on the task's files any more. Sent by `ExportActor`.
+#[derive(Clone, Debug, PartialEq, Eq, Message)]
+#[rtype(result = "()")]
+pub struct ReleaseFiles {
+    /// Whose.
+    pub task: TaskId,
+}
+
+/// Asks for an export with all of its files; `None` if there is none of that id. Sent by `ExportActor`.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<Option<KeptExport>, Failure>")]
+pub struct FindExport {
+    /// Which one.
+    pub export: String,
+}
+
+/// Asks which records are too many by the configuration, oldest first. Sent by `ExportActor`.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<Vec<String>, Failure>")]
+pub struct FindSurplusExports {
+    /// One that stays in any case.
+    pub besides: String,
+}
+
+/// Makes changes durable, before the reply. Sent by `ExportActor`, since one writer owns the database.
+#[derive(Debug, Message)]
+#[rtype(result = "Result<(), Failure>")]
+pub struct SaveChanges(pub Vec<Change>);
+
+/// Something a person should know. Sent by `ExportActor`.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+pub struct Diagnose {
+    /// How bad it is.
+    pub level: LogLevel,
+    /// For people.
+    pub message: String,
 }

@@ -1,8 +1,9 @@
 //! Tasks of the isolation pod: one actor that owns queue and database, one that knows who holds what, one that knows
-//! what time is up.
+//! what time is up, one that exports files.
 
 mod call;
 mod deadline_ticker;
+mod export_actor;
 mod failure;
 mod lease_actor;
 mod mailboxes;
@@ -18,7 +19,7 @@ use std::time::Duration;
 
 use actix::prelude::{Actor, Addr, AsyncContext};
 use cofferdam_protocol::pod::{LogLevel, PodEvent};
-use cofferdam_storage::clock::Clock;
+use cofferdam_storage::clock::{Clock, IdGen};
 use cofferdam_storage::disk::Disk;
 use cofferdam_storage::pod::Surroundings;
 
@@ -28,6 +29,7 @@ pub use mailboxes::Pod;
 pub use messages::*;
 
 use deadline_ticker::DeadlineTicker;
+use export_actor::ExportActor;
 use lease_actor::LeaseActor;
 use task_queue_actor::TaskQueueActor;
 
@@ -53,6 +55,8 @@ pub struct Parts {
     pub disk: Disk,
     /// Wall time for what is shown, monotonic time for leases and deadlines.
     pub clock: Arc<dyn Clock>,
+    /// Where the ids of exports come from.
+    pub ids: Arc<dyn IdGen>,
     /// How often deadlines are looked at; at most 1 s.
     pub tick: Duration,
     /// Who hears of events.
@@ -65,13 +69,15 @@ pub struct Parts {
 
 /// Starts the pod's actors in the running actix system. They take `initialize` first, and end after `shutdown`.
 pub fn start(parts: Parts) -> Pod {
-    assemble(parts).into()
+    assemble(parts).1
 }
 
-fn assemble(parts: Parts) -> Addr<TaskQueueActor> {
+fn assemble(parts: Parts) -> (Addr<TaskQueueActor>, Pod) {
     let leases = LeaseActor::new(Arc::clone(&parts.clock)).start();
-    TaskQueueActor::create(|ctx| {
+    let queue = TaskQueueActor::create(|ctx| {
         let ticker = DeadlineTicker::new(Arc::clone(&parts.clock), parts.tick, ctx.address().into()).start();
-        TaskQueueActor::new(parts, leases.into(), ticker.into())
-    })
+        TaskQueueActor::new(parts.clone(), leases.into(), ticker.into())
+    });
+    let exports = ExportActor::new(parts, queue.clone().into()).start();
+    (queue.clone(), (queue, exports).into())
 }

@@ -69,6 +69,9 @@ impl EventSink for Said {
                 "" => format!("changed {task_id} {}", status.as_str()),
                 text => format!("changed {task_id} {} {text}", status.as_str()),
             },
+            PodEvent::ExportProgress { task_id, done, total, .. } => {
+                format!("progress {task_id} {done}/{total}")
+            }
             PodEvent::CoreWarning { message, .. } => format!("warning {message}"),
         });
     }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use cofferdam_actors::pod::{Parts, Pod};
 use cofferdam_protocol::pod::{CORE_VERSION, Health, Line};
-use cofferdam_storage::clock::Clock;
+use cofferdam_storage::clock::{Clock, RandomIds};
 use cofferdam_storage::disk::Disk;
 use cofferdam_storage::pod::Surroundings;
 
@@ -44,6 +44,7 @@ pub(crate) fn run(machine: Machine) -> io::Result<Infallible> {
     let parts = Parts {
         disk: machine.disk,
         clock: machine.clock,
+        ids: Arc::new(RandomIds),
         tick: machine.tick,
         events: Arc::clone(&outbox) as _,
         surroundings: machine.surroundings,

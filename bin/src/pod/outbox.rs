@@ -163,6 +163,7 @@ impl EventSink for Outbox {
             PodEvent::TaskChanged { task_id, .. } => Some(task_id),
             PodEvent::QueueDispatch { .. }
             | PodEvent::DeadlineExpired { .. }
+            | PodEvent::ExportProgress { .. }
             | PodEvent::CoreWarning { .. } => None,
         };
         self.push(line, changed);

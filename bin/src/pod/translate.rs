@@ -48,12 +48,19 @@ table! {
     TaskSetError => plain::<TaskSetError>,
     TaskCancel => plain::<TaskCancel>,
     TaskHeartbeat => plain::<TaskHeartbeat>,
+    TaskCleanupFiles => plain::<TaskCleanupFiles>,
     TaskDelete => plain::<TaskDelete>,
     TaskBySession => plain::<TaskBySession>,
     TaskLegacyLog => plain::<TaskLegacyLog>,
     TaskBulkCleanup => plain::<TaskBulkCleanup>,
     SandboxPrepare => plain::<SandboxPrepare>,
+    FilesList => plain::<FilesList>,
+    FilesStat => plain::<FilesStat>,
+    FilesRead => plain::<FilesRead>,
+    ExportCreate => plain::<ExportCreate>,
     ExportList => plain::<ExportList>,
+    ExportUndo => plain::<ExportUndo>,
+    ExportDeleteRecord => plain::<ExportDeleteRecord>,
 }
 
 impl Translator {
@@ -81,10 +88,7 @@ impl Translator {
         if let Some((_, hand_over)) = TABLE.iter().find(|(known, _)| *known == name) {
             return hand_over(self, request, ticket);
         }
-        let message = match METHOD_NAMES.contains(&name) {
-            true => format!("{name} is not available in this version"),
-            false => "no such method".to_owned(),
-        };
+        let message = "no such method".to_owned();
         refuse(ticket, Some(&request.id), PodErrorCode::UnknownMethod, message, Value::Null);
         ControlFlow::Continue(())
     }

@@ -32,6 +32,18 @@ pub enum PodEvent {
         /// All of it.
         task: Box<TaskSummary>,
     },
+    /// How far an export is. Only for a host that asked for it with `features`.
+    #[serde(rename = "export.progress")]
+    ExportProgress {
+        /// Which one.
+        export_id: String,
+        /// Whose files.
+        task_id: String,
+        /// How many files are done.
+        done: usize,
+        /// Of how many.
+        total: usize,
+    },
     /// Something a person should know.
     #[serde(rename = "core.warning")]
     CoreWarning {

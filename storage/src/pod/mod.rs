@@ -11,8 +11,8 @@ mod place;
 mod sandbox;
 
 pub use cleanup::remove_task_dir;
-pub use db::{Opened, PodDb, SCHEMA_VERSION};
+pub use db::{Opened, PodDb, SCHEMA_VERSION, StillLocked, discard_backups};
 pub use error::{Error, ExportLimit};
-pub use model::{Change, ExportPage, Loaded, TaskRecord};
+pub use model::{Change, ExportPage, KeptExport, Loaded, TaskRecord};
 pub use place::TaskPlace;
 pub use sandbox::{MadeDir, Protected, Surroundings, check_root, make_task_dir, policy};

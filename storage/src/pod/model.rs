@@ -70,6 +70,15 @@ pub enum Change {
     DeleteExport(String),
 }
 
+/// An export as it is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptExport {
+    /// Its record with all of its files.
+    pub record: ExportRecord,
+    /// What its undo must know besides.
+    pub notes: String,
+}
+
 /// Everything the database says that is kept in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loaded {

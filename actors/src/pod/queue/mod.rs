@@ -2,6 +2,7 @@
 //! comes out.
 
 mod effects;
+mod holds;
 mod life;
 mod rules;
 mod timers;
@@ -22,6 +23,7 @@ use super::failure::Refusal;
 use super::messages::Deadline;
 
 pub(super) use effects::{Effects, TimerChange};
+pub(super) use holds::FileUse;
 
 /// The most characters of an agent's last text.
 const TEXT_CHARS: usize = 4000;
@@ -47,6 +49,7 @@ pub(super) struct Queue {
     active: usize,
     next_row: i64,
     config: Config,
+    holds: holds::Holds,
     effects: effects::Pending,
 }
 
@@ -61,6 +64,7 @@ impl Queue {
             active: 0,
             next_row: loaded.next_row,
             config: loaded.config,
+            holds: holds::Holds::default(),
             effects: effects::Pending::default(),
         };
         for record in loaded.tasks {

@@ -53,6 +53,17 @@ impl Entry {
         let (done, undo) = match outcome {
             Outcome::Done(done) => (done, None),
             Outcome::DoneOrUndo(done, undo) => (done, Some(undo)),
+            Outcome::Later(later) => {
+                return Self::new(effects, move |saved, actor, ctx| match saved {
+                    Ok(()) => actor.begin(later, reply, ctx),
+                    Err(failure) => {
+                        if let State::Open(open) = &mut actor.state {
+                            later.holds.iter().for_each(|task| open.queue.let_go(task));
+                        }
+                        reply.send(Err(failure));
+                    }
+                });
+            }
             Outcome::Read(read) => {
                 return Self::reading(effects, read, |found, saved, _| {
                     reply.send(match (saved, found) {
@@ -144,7 +155,7 @@ impl TaskQueueActor {
             match open.pending.pop_front_if(|entry| !entry.needs_the_database()) {
                 Some(entry) => self.settle(entry, ctx),
                 None if !open.pending.is_empty() => return self.commit(ctx),
-                None if !open.closing.is_empty() => return self.close(ctx),
+                None if open.may_close() => return self.close(ctx),
                 None => return,
             }
         }
@@ -266,7 +277,8 @@ impl TaskQueueActor {
             open.db = Some(db);
             match loaded {
                 Ok(loaded) => {
-                    open.queue = Queue::new(loaded);
+                    let mut before = std::mem::replace(&mut open.queue, Queue::new(loaded));
+                    open.queue.keep_holds_of(&mut before);
                     open.stale = None;
                     actor.flush(ctx);
                 }

@@ -10,6 +10,7 @@ use cofferdam_storage::pod::{ExportPage, Opened, PodDb, Protected, SCHEMA_VERSIO
 use tokio::task::spawn_blocking;
 
 use super::batch::Entry;
+use super::later::LAST_WAIT;
 use super::{Open, State, TaskQueueActor};
 use crate::mailbox::Carries;
 use crate::pod::Parts;
@@ -30,6 +31,7 @@ impl Handler<Call<Initialize>> for TaskQueueActor {
         let refusal = match self.open() {
             _ if request.protocol != PROTOCOL_VERSION => Refusal::Protocol(request.protocol),
             Ok(open) if Path::new(&open.db_path) == Path::new(&request.db_path) => {
+                open.wants_progress = wants_progress(&request);
                 let entry = again(open, reply);
                 self.enqueue(entry, ctx);
                 return nothing_more();
@@ -90,7 +92,9 @@ impl TaskQueueActor {
             ..shown(&request.db_path, &queue)
         };
         let log_path = log.map(|path| path.display().to_string()).unwrap_or_default();
-        self.state = State::Open(Box::new(Open::new(request.db_path, log_path, site, queue, db)));
+        let wants_progress = wants_progress(&request);
+        let open = Open::new(request.db_path, log_path, site, queue, db);
+        self.state = State::Open(Box::new(Open { wants_progress, ..open }));
         Entry::certain(Ok(answer), reply)
     }
 
@@ -185,6 +189,12 @@ impl Handler<Call<Shutdown>> for TaskQueueActor {
         match &mut self.state {
             State::Open(open) if open.closing.is_empty() => {
                 open.closing.push(done(reply));
+                ctx.run_later(LAST_WAIT, |actor, ctx| {
+                    if let State::Open(open) = &mut actor.state {
+                        open.impatient = true;
+                        actor.flush(ctx);
+                    }
+                });
                 self.flush(ctx);
             }
             State::Closed => {
@@ -251,6 +261,11 @@ fn take_up(parts: &Parts, file: &Path, legacy: Option<&Path>, now: i64) -> Resul
     let exports = opened.db.exports(&ExportPage::all())?;
     let log = parts.logs.open_beside(file);
     Ok(Ready { opened, exports, site: Site { disk: parts.disk.clone(), protected }, log })
+}
+
+/// Whether the host asks for what only this protocol's extension says.
+fn wants_progress(request: &Initialize) -> bool {
+    request.features.iter().flatten().any(|feature| feature == "export.progress")
 }
 
 /// The answer to an `initialize` after the first: what is there now, and nothing is done again.

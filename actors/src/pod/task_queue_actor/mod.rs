@@ -2,6 +2,8 @@
 //! durable many at a time, and answers then.
 
 mod batch;
+mod exports;
+mod later;
 mod lifecycle;
 #[cfg(test)]
 mod tests;
@@ -9,12 +11,14 @@ mod time;
 
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix::fut;
 use actix::prelude::*;
 use cofferdam_protocol::pod::{Diagnostic, TaskId};
-use cofferdam_storage::pod::PodDb;
+use cofferdam_storage::pod::{PodDb, StillLocked};
+use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
 use super::Parts;
@@ -41,6 +45,8 @@ pub(super) struct TaskQueueActor {
     diagnostics: VecDeque<Diagnostic>,
     /// The tasks whose last text was told a moment ago, and whether a newer one waits to be told.
     texts: HashMap<TaskId, bool>,
+    /// For work on files.
+    later_turns: Arc<Semaphore>,
     /// Monotonic.
     started: Duration,
 }
@@ -70,6 +76,14 @@ struct Open {
     undo: Vec<Undo>,
     /// `shutdown`, and what came after it: settled when everything is durable and the database is closed.
     closing: Vec<Entry>,
+    /// How much work on files goes on, or waits to, beside the queue.
+    later: usize,
+    /// Whether `shutdown` has waited for that long enough.
+    impatient: bool,
+    /// Whether the host wants to know how far exports are.
+    wants_progress: bool,
+    /// For whoever writes files on behalf of the database, perhaps longer than it is open.
+    locked: StillLocked,
 }
 
 impl Open {
@@ -80,11 +94,20 @@ impl Open {
             site,
             queue,
             stale: None,
+            locked: db.keep_locked(),
             db: Some(db),
             pending: VecDeque::new(),
             undo: Vec::new(),
             closing: Vec::new(),
+            later: 0,
+            impatient: false,
+            wants_progress: false,
         }
+    }
+
+    /// Whether the database is to be closed as soon as everything is durable.
+    fn may_close(&self) -> bool {
+        !self.closing.is_empty() && (self.later == 0 || self.impatient)
     }
 }
 
@@ -98,6 +121,7 @@ impl TaskQueueActor {
             state: State::Closed,
             diagnostics: VecDeque::new(),
             texts: HashMap::new(),
+            later_turns: Arc::new(Semaphore::new(later::AT_A_TIME)),
         }
     }
 

@@ -28,7 +28,9 @@ impl TaskQueueActor {
                 }
             }
             PodEvent::CoreWarning { message, .. } => self.diagnose(LogLevel::Warn, message.clone()),
-            PodEvent::QueueDispatch { .. } | PodEvent::DeadlineExpired { .. } => {}
+            PodEvent::QueueDispatch { .. }
+            | PodEvent::DeadlineExpired { .. }
+            | PodEvent::ExportProgress { .. } => {}
         }
         self.parts.events.event(event);
     }

@@ -59,7 +59,8 @@ impl<M: Method> Handler<Call<M>> for Closing {
 
 /// Lets two causes come and says which one counted, and whether everything was printed.
 async fn end(hangs: bool, patience: Duration) -> (Cause, bool) {
-    let pod = Pod::from(Closing { hangs, kept: Vec::new() }.start());
+    let actor = Closing { hangs, kept: Vec::new() }.start();
+    let pod = Pod::from((actor.clone(), actor));
     // An actor whose last address is gone ends, and drops what it keeps.
     let _actor_lives = pod.clone();
     let (outbox, (sender, causes)) = (Arc::<Outbox>::default(), channel());

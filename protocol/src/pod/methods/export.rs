@@ -100,18 +100,18 @@ pub struct ExportDeleteRecord {
     pub export_id: String,
 }
 
-impl Answer for ExportCreated {}
+impl Answer for ExportCreated {
+    fn shorten(&mut self, excess: usize) -> bool {
+        drop_files(&mut self.export, excess)
+    }
+}
+
 impl Answer for ExportRows {
     fn shorten(&mut self, excess: usize) -> bool {
         match self.exports.as_mut_slice() {
             [] => false,
             // A page of one record's files.
-            [record] => {
-                let total = record.items_total.unwrap_or(record.items.len());
-                let dropped = drop_last(&mut record.items, excess);
-                record.show_part_of(total);
-                dropped
-            }
+            [record] => drop_files(record, excess),
             _ => {
                 self.truncated = true;
                 drop_last(&mut self.exports, excess)
@@ -120,4 +120,16 @@ impl Answer for ExportRows {
     }
 }
 
-impl Answer for ExportUndone {}
+impl Answer for ExportUndone {
+    fn shorten(&mut self, excess: usize) -> bool {
+        drop_files(&mut self.export, excess)
+    }
+}
+
+/// Drops the last files of a record.
+fn drop_files(record: &mut ExportRecord, excess: usize) -> bool {
+    let total = record.items_total.unwrap_or(record.items.len());
+    let dropped = drop_last(&mut record.items, excess);
+    record.show_part_of(total);
+    dropped
+}

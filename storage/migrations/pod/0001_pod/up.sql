@@ -88,7 +88,9 @@ CREATE TABLE exports (
     conflict   TEXT    NOT NULL CHECK (conflict IN ('overwrite', 'skip', 'rename')),
     status     TEXT    NOT NULL CHECK (status IN ('running', 'completed', 'failed', 'interrupted')),
     undone_at  INTEGER NOT NULL,
-    legacy     INTEGER NOT NULL CHECK (legacy IN (0, 1))
+    legacy     INTEGER NOT NULL CHECK (legacy IN (0, 1)),
+    -- What its undo must know and the wire does not show.
+    notes      TEXT    NOT NULL DEFAULT ''
 ) STRICT;
 
 -- The files of an export, counted from 0 without gaps.

@@ -4,10 +4,10 @@ use cofferdam_protocol::pod::TaskId;
 use diesel::prelude::*;
 use std::collections::BTreeSet;
 
-use super::PodDb;
 use super::schema::{audit, tasks};
 use super::task::TaskRow;
-use crate::pod::error::Result;
+use super::{PodDb, exports};
+use crate::pod::error::{Error, Result};
 use crate::pod::model::{Change, TaskRecord};
 
 /// How many audit rows a task keeps.
@@ -25,11 +25,17 @@ impl PodDb {
                         // What belongs to it goes with it.
                         diesel::delete(tasks::table.filter(tasks::id.eq(id.as_str()))).execute(database)?;
                     }
-                    Change::PutExport(_)
-                    | Change::PutExportItems { .. }
-                    | Change::PutExportNotes { .. }
-                    | Change::SettleExport { .. }
-                    | Change::DeleteExport(_) => todo!(),
+                    Change::PutExport(record) => {
+                        if !exports::insert(database, record)? {
+                            return Err(Error::Database(format!("export {} is there already", record.id)));
+                        }
+                    }
+                    Change::PutExportItems { export, items } => exports::put_items(database, export, items)?,
+                    Change::PutExportNotes { export, notes } => exports::put_notes(database, export, notes)?,
+                    Change::SettleExport { export, status, undone_at } => {
+                        exports::settle(database, export, *status, *undone_at)?;
+                    }
+                    Change::DeleteExport(id) => exports::delete(database, id)?,
                     Change::PutConfig(config) => super::config::put(database, config)?,
                     Change::Audit { task, at, what } => {
                         note(database, task.as_str(), *at, what)?;

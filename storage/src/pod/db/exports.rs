@@ -1,6 +1,6 @@
 //! Export records.
 
-use cofferdam_protocol::pod::{ExportItem, ExportRecord};
+use cofferdam_protocol::pod::{ExportItem, ExportRecord, ExportStatus};
 use diesel::prelude::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::PodDb;
 use super::schema::{export_items, exports};
 use crate::pod::error::{Error, Result};
-use crate::pod::model::ExportPage;
+use crate::pod::model::{ExportPage, KeptExport};
 
 #[derive(Queryable)]
 struct ExportRow {
@@ -24,6 +24,7 @@ struct ExportRow {
     status: String,
     undone_at: i64,
     legacy: bool,
+    notes: String,
 }
 
 #[derive(Queryable, Insertable)]
@@ -51,6 +52,42 @@ impl PodDb {
             }
             let rows: Vec<ExportRow> = wanted.load(database)?;
             rows.into_iter().map(|row| row.record(database, page)).collect()
+        })
+    }
+
+    /// One export with all of its files.
+    pub fn export(&mut self, id: &str) -> Result<Option<KeptExport>> {
+        let page = ExportPage { export: Some(id.to_owned()), item_offset: 0, item_limit: usize::MAX };
+        self.read(|database| {
+            let row: Option<ExportRow> =
+                exports::table.filter(exports::id.eq(id)).first(database).optional()?;
+            let Some(mut row) = row else { return Ok(None) };
+            let notes = std::mem::take(&mut row.notes);
+            Ok(Some(KeptExport { record: row.record(database, &page)?, notes }))
+        })
+    }
+
+    /// The records that are too many if `kept` of them are enough, oldest first. None that runs, and not `besides`.
+    pub fn surplus_exports(&mut self, kept: i64, besides: &str) -> Result<Vec<String>> {
+        let running = word(&ExportStatus::Running)?;
+        self.read(|database| {
+            let mut surplus: Vec<(String, String)> = exports::table
+                .order((exports::at.desc(), exports::key.desc()))
+                .select((exports::id, exports::status))
+                .offset(kept)
+                .limit(i64::MAX)
+                .load(database)?;
+            surplus.retain(|(id, status)| id != besides && *status != running);
+            Ok(surplus.into_iter().rev().map(|(id, _)| id).collect())
+        })
+    }
+
+    /// The records of exports that have not ended.
+    pub(super) fn running_exports(&mut self) -> Result<Vec<String>> {
+        let running = word(&ExportStatus::Running)?;
+        self.read(|database| {
+            let running = exports::table.filter(exports::status.eq(running)).order(exports::key);
+            Ok(running.select(exports::id).load(database)?)
         })
     }
 
@@ -151,6 +188,50 @@ pub(super) fn insert(database: &mut SqliteConnection, record: &ExportRecord) -> 
             .execute(database)?;
     }
     Ok(true)
+}
+
+/// Inserts or replaces files of a record. Of one that is gone they are not kept.
+pub(super) fn put_items(
+    database: &mut SqliteConnection,
+    export: &str,
+    items: &[(usize, ExportItem)],
+) -> Result<()> {
+    let key = exports::table.filter(exports::id.eq(export)).select(exports::key);
+    let Some(key) = key.first::<i64>(database).optional()? else { return Ok(()) };
+    for (position, item) in items {
+        let position = i64::try_from(*position).unwrap_or(i64::MAX);
+        diesel::replace_into(export_items::table)
+            .values(&ItemRow::of(key, position, item)?)
+            .execute(database)?;
+    }
+    Ok(())
+}
+
+/// Says how an export stands.
+pub(super) fn settle(
+    database: &mut SqliteConnection,
+    export: &str,
+    status: ExportStatus,
+    undone_at: i64,
+) -> Result<()> {
+    diesel::update(exports::table.filter(exports::id.eq(export)))
+        .set((exports::status.eq(word(&status)?), exports::undone_at.eq(undone_at)))
+        .execute(database)?;
+    Ok(())
+}
+
+/// Replaces what an export's undo must know.
+pub(super) fn put_notes(database: &mut SqliteConnection, export: &str, notes: &str) -> Result<()> {
+    diesel::update(exports::table.filter(exports::id.eq(export)))
+        .set(exports::notes.eq(notes))
+        .execute(database)?;
+    Ok(())
+}
+
+/// Deletes a record with its files.
+pub(super) fn delete(database: &mut SqliteConnection, export: &str) -> Result<()> {
+    diesel::delete(exports::table.filter(exports::id.eq(export))).execute(database)?;
+    Ok(())
 }
 
 /// The word that the wire has for it, which is the database's too.

@@ -18,12 +18,14 @@ mod tests;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use cofferdam_protocol::pod::{Diagnostic, LogLevel};
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 
 use connection::Lock;
+pub use prune::discard_backups;
 
 use super::error::{Error, Result};
 use super::model::Loaded;
@@ -45,7 +47,13 @@ pub struct PodDb {
     /// In milliseconds since the epoch.
     opened_at: i64,
     /// Dropped after the connection, which writes as it closes.
-    _lock: Lock,
+    lock: Arc<Lock>,
+}
+
+/// Keeps the database locked against other processes, for work that goes on after it is closed.
+#[derive(Clone)]
+pub struct StillLocked {
+    _lock: Arc<Lock>,
 }
 
 /// A database that is ready for work.
@@ -84,7 +92,7 @@ impl PodDb {
     ) -> Result<Opened> {
         let lock = connection::lock(disk, file)?;
         let (disk, file) = (disk.clone(), file.to_owned());
-        let mut db = Self { disk, file, database: None, patience_ms, opened_at: now, _lock: lock };
+        let mut db = Self { disk, file, database: None, patience_ms, opened_at: now, lock: Arc::new(lock) };
         let database = db.take()?;
         db.database = Some(database);
         start::reached(&db, "pod.start.opened")?;
@@ -99,6 +107,11 @@ impl PodDb {
         log.push("-wal");
         let len = |path: &Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
         len(&self.file) + len(Path::new(&log))
+    }
+
+    /// Keeps other processes away until the answer is dropped, even if the database is closed before.
+    pub fn keep_locked(&self) -> StillLocked {
+        StillLocked { _lock: Arc::clone(&self.lock) }
     }
 
     /// Empties the write-ahead log into the database and closes it.
@@ -143,6 +156,12 @@ impl PodDb {
         }
         self.database = Some(database);
         done
+    }
+}
+
+impl fmt::Debug for StillLocked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("StillLocked")
     }
 }
 

@@ -1,12 +1,14 @@
-//! Records that are too old or too many go; files stay.
+//! Records that are too old or too many go, exports with their backups; files stay.
 
-use cofferdam_protocol::pod::{Config, Diagnostic, LogLevel, TaskStatus};
+use cofferdam_protocol::pod::{Config, Diagnostic, ExportRecord, LogLevel, TaskStatus};
 use diesel::prelude::*;
 
-use super::schema::{exports, tasks};
+use super::schema::tasks;
 use super::start::plural;
-use super::{PodDb, config, diagnostic};
+use super::{PodDb, config, diagnostic, exports};
+use crate::disk::Disk;
 use crate::pod::error::Result;
+use crate::pod::export;
 
 const DAY_MS: i64 = 86_400_000;
 
@@ -28,8 +30,18 @@ impl Candidate {
 
 /// Removes records as the configuration says.
 pub(super) fn prune(db: &mut PodDb, now: i64) -> Result<Vec<Diagnostic>> {
-    let (old_tasks, old_exports) = db.write(|database| {
-        let (config, _) = config::load(database, now)?;
+    let (config, _) = db.read(|database| config::load(database, now))?;
+    let old_exports = db.surplus_exports(config.max_exports, "")?;
+    let mut said = Vec::new();
+    for id in &old_exports {
+        if let Some(kept) = db.export(id)? {
+            said.extend(
+                discard_backups(&db.disk, &kept.record)
+                    .map(|message| diagnostic(now, LogLevel::Warn, message)),
+            );
+        }
+    }
+    let old_tasks = db.write(|database| {
         let rows: Vec<(i64, String, i64, i64)> = tasks::table
             .select((tasks::row, tasks::status, tasks::created_at, tasks::ended_at))
             .load(database)?;
@@ -43,23 +55,23 @@ pub(super) fn prune(db: &mut PodDb, now: i64) -> Result<Vec<Diagnostic>> {
         for row in &old_tasks {
             diesel::delete(tasks::table.find(row)).execute(database)?;
         }
-        let old_exports: Vec<i64> = exports::table
-            .order((exports::at.desc(), exports::key.desc()))
-            .select(exports::key)
-            .offset(config.max_exports)
-            .limit(i64::MAX)
-            .load(database)?;
-        for key in &old_exports {
-            diesel::delete(exports::table.find(key)).execute(database)?;
-        }
-        Ok((old_tasks.len(), old_exports.len()))
+        old_exports.iter().try_for_each(|id| exports::delete(database, id))?;
+        Ok(old_tasks.len())
     })?;
-    let counts = [(old_tasks, "task"), (old_exports, "export")];
+    let counts = [(old_tasks, "task"), (old_exports.len(), "export")];
     let message = |(count, what)| {
         let message = format!("removed as too old or too many: {count} {what} record{}", plural(count));
         diagnostic(now, LogLevel::Info, message)
     };
-    Ok(counts.into_iter().filter(|(count, _)| *count > 0).map(message).collect())
+    said.extend(counts.into_iter().filter(|(count, _)| *count > 0).map(message));
+    Ok(said)
+}
+
+/// Removes the backups of an export whose record goes, whatever becomes of them: the target may be on a disk that is
+/// not there any more. Says what a person should know then.
+pub fn discard_backups(disk: &Disk, record: &ExportRecord) -> Option<String> {
+    let left = export::discard(disk, record).err()?;
+    Some(format!("the record of export {} is removed, but not all of its backups: {left}", record.id))
 }
 
 /// The rows of the tasks that go: of those that have ended, what is older than the retention, and the oldest above the

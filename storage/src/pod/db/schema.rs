@@ -86,6 +86,7 @@ diesel::table! {
         status -> Text,
         undone_at -> BigInt,
         legacy -> Bool,
+        notes -> Text,
     }
 }
 

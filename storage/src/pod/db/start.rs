@@ -7,10 +7,10 @@ use std::path::Path;
 use cofferdam_protocol::pod::{Diagnostic, ExportStatus, INTERRUPTED, LogLevel, TaskStatus};
 use diesel::prelude::*;
 
-use super::exports::word;
-use super::schema::{exports, tasks};
-use super::{PodDb, commit, diagnostic, import, prune};
+use super::schema::tasks;
+use super::{PodDb, commit, diagnostic, exports, import, prune};
 use crate::pod::error::{Error, Result};
+use crate::pod::export;
 use crate::pod::sandbox::Protected;
 
 /// Brings an opened database to where work begins.
@@ -38,7 +38,12 @@ pub(super) fn reached(db: &PodDb, step: &str) -> Result<()> {
 
 /// Nobody works on anything any more.
 fn interrupt(db: &mut PodDb, now: i64) -> Result<Vec<Diagnostic>> {
-    let (unfinished, exported) = db.write(|database| {
+    // What became of an export is looked up on the disk first; nothing is lost if that is done once more.
+    let mut exported = Vec::new();
+    for id in db.running_exports()? {
+        exported.extend(db.export(&id)?.map(|kept| export::reconcile(&db.disk, kept.record, &kept.notes)));
+    }
+    let unfinished = db.write(|database| {
         let words = TaskStatus::ALL.into_iter().filter(|status| !status.is_terminal());
         let unfinished = tasks::status.eq_any(words.map(TaskStatus::as_str).collect::<Vec<_>>());
         let ids: Vec<String> =
@@ -61,13 +66,14 @@ fn interrupt(db: &mut PodDb, now: i64) -> Result<Vec<Diagnostic>> {
             commit::note(database, id, now, TaskStatus::Interrupted.as_str())?;
             commit::trim(database, id)?;
         }
-        let running = exports::table.filter(exports::status.eq(word(&ExportStatus::Running)?));
-        let exported = diesel::update(running)
-            .set(exports::status.eq(word(&ExportStatus::Interrupted)?))
-            .execute(database)?;
-        Ok((ids.len(), exported))
+        for record in &exported {
+            let items: Vec<_> = record.items.iter().cloned().enumerate().collect();
+            exports::put_items(database, &record.id, &items)?;
+            exports::settle(database, &record.id, ExportStatus::Interrupted, record.undone_at)?;
+        }
+        Ok(ids.len())
     })?;
-    let counts = [(unfinished, "task"), (exported, "export")];
+    let counts = [(unfinished, "task"), (exported.len(), "export")];
     let message = |(count, what)| {
         let message = format!("interrupted by the restart: {count} {what}{}", plural(count));
         diagnostic(now, LogLevel::Info, message)

@@ -24,7 +24,7 @@ use cofferdam_storage::pod::{Change, Loaded, Protected, Surroundings, TaskRecord
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::verbs::{Claim, Facts, Look, Outcome, Site, Undo, Verb};
+use super::verbs::{Claim, Facts, Later, Look, Outcome, Site, Then, Undo, Verb};
 use super::{Effects, Queue, TimerChange};
 use crate::pod::failure::{Failure, Refusal};
 use crate::pod::messages::Deadline;
@@ -155,6 +155,16 @@ impl Pod {
             Outcome::Done(answer) => Ok((answer, None)),
             Outcome::DoneOrUndo(answer, undo) => Ok((answer, Some(undo))),
             Outcome::Read(_) => panic!("{} asks the database", V::NAME),
+            Outcome::Later(Later { holds, work }) => {
+                let then = work();
+                holds.iter().for_each(|task| self.queue.let_go(task));
+                let answer = match then {
+                    Then::Answer(answer) => answer,
+                    Then::Change(change) => change(&mut self.queue, self.at),
+                };
+                self.after();
+                answer.map(|answer| (answer, None))
+            }
         }
     }
 
@@ -268,6 +278,7 @@ impl Pod {
             PodEvent::QueueDispatch { task_id } => format!("dispatch {task_id}"),
             PodEvent::DeadlineExpired { task_id, turn } => format!("expired {task_id} {turn}"),
             PodEvent::CoreWarning { task_id, .. } => format!("warning {}", task_id.unwrap()),
+            PodEvent::ExportProgress { .. } => panic!("the queue exports nothing"),
         };
         std::mem::take(&mut self.events).into_iter().map(text).collect()
     }
@@ -300,7 +311,7 @@ fn reserve(task: &str) -> Value {
 
 /// Everything a queue knows.
 fn image(queue: &Queue) -> impl PartialEq + std::fmt::Debug + use<> {
-    let Queue { tasks, rows, waiting, sessions, active, next_row, config, effects: _ } = queue;
+    let Queue { tasks, rows, waiting, sessions, active, next_row, config, holds: _, effects: _ } = queue;
     let tasks: BTreeMap<_, _> = tasks.clone().into_iter().collect();
     let sessions: BTreeMap<_, _> = sessions.clone().into_iter().collect();
     (tasks, rows.clone(), waiting.clone(), sessions, *active, *next_row, config.clone())

@@ -2,8 +2,11 @@
 
 mod bulk;
 mod cancel;
+mod cleanup;
 mod config;
 mod delete;
+mod export;
+mod files;
 mod held;
 mod mark;
 mod prepare;
@@ -15,7 +18,7 @@ mod turn;
 
 use cofferdam_protocol::pod::{LeaseId, Method, TaskId, TaskResult};
 use cofferdam_storage::disk::Disk;
-use cofferdam_storage::pod::{PodDb, Protected};
+use cofferdam_storage::pod::{Error, PodDb, Protected};
 
 use super::Queue;
 use crate::pod::failure::Refusal;
@@ -56,7 +59,7 @@ pub(in crate::pod) struct Facts<T> {
 }
 
 /// Where on the disk a pod works.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(in crate::pod) struct Site {
     /// The way to the disk.
     pub(in crate::pod) disk: Disk,
@@ -89,6 +92,31 @@ pub(in crate::pod) enum Outcome<T> {
     DoneOrUndo(T, Undo),
     /// What the database says.
     Read(Box<dyn FnOnce(&mut PodDb) -> Result<T, Refusal> + Send>),
+    /// What work on the disk comes to, which begins once everything before is durable and does not hold the queue up.
+    Later(Later<T>),
+}
+
+/// Work on the disk beside the queue.
+pub(in crate::pod) struct Later<T> {
+    /// Whose files it holds. They are let go when it has ended, however.
+    pub(in crate::pod) holds: Vec<TaskId>,
+    /// The work, on a thread that may wait.
+    pub(in crate::pod) work: Box<dyn FnOnce() -> Then<T> + Send>,
+}
+
+impl<T: 'static> Later<T> {
+    /// Work that changes nothing in memory.
+    fn answer(holds: Vec<TaskId>, work: impl FnOnce() -> Result<T, Error> + Send + 'static) -> Outcome<T> {
+        Outcome::Later(Self { holds, work: Box::new(|| Then::Answer(work().map_err(Refusal::from))) })
+    }
+}
+
+/// How work on the disk ends.
+pub(in crate::pod) enum Then<T> {
+    /// With this.
+    Answer(Result<T, Refusal>),
+    /// With a change of memory, which says it.
+    Change(Box<dyn FnOnce(&mut Queue, i64) -> Result<T, Refusal> + Send>),
 }
 
 /// Takes back on the disk what was done there.

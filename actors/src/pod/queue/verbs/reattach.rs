@@ -18,6 +18,7 @@ impl Verb for TaskReattach {
     /// The lease is taken next, so what its status refuses is refused here.
     fn admit(&self, queue: &Queue) -> Result<(), Refusal> {
         queue.live_task(&self.task_id)?;
+        queue.check_files_stay(&self.task_id)?;
         queue.permits(&self.task_id, Step::Reattach).map(drop)
     }
 

@@ -103,6 +103,8 @@ fn accepted(request: &TaskReserve, queue: &Queue) -> Result<Subdir, Refusal> {
     if queue.by_session(&request.session_id).is_some() {
         return Err(Refusal::busy("there is a task of that sessionId already; choose another one"));
     }
+    let dir = Path::new(&queue.config().sandbox_root).join(subdir.to_string()).join(request.task_id.as_str());
+    queue.check_place_is_free(request.task_id.as_str(), &dir)?;
     match queue.starts_new() || queue.queues_new() {
         true => Ok(subdir),
         false => Err(Refusal::busy("all slots are taken, and the queue is off; try again later")),

@@ -23,6 +23,7 @@ impl Held for TaskTurnStarted {
     /// A task that has ended takes a slot even if there is none: its turn runs already.
     fn go(self, queue: &mut Queue, at: i64) -> Result<(), Refusal> {
         let Self { task_id, turn, .. } = self;
+        queue.check_files_stay(&task_id)?;
         let task = queue.task(&task_id)?;
         if task.open_turn == Some(turn) {
             return Ok(());

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use actix::prelude::*;
 use cofferdam_protocol::pod::*;
+use cofferdam_storage::clock::RandomIds;
 use cofferdam_storage::pod::{Loaded, Surroundings, TaskRecord};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -71,15 +72,16 @@ impl Fixture {
     fn closed() -> Self {
         tokio::time::pause();
         let (clock, commits, said) = (VirtualClock::new(), Arc::<Commits>::default(), Said::default());
-        let queue = crate::pod::assemble(Parts {
+        let (queue, pod) = crate::pod::assemble(Parts {
             disk: commits.disk(),
             clock: clock.clone(),
+            ids: Arc::new(RandomIds),
             tick: SECOND / 2,
             events: Arc::new(said.clone()),
             surroundings: Surroundings::default(),
             logs: Arc::new(said.clone()),
         });
-        Self { dir: tempfile::tempdir().unwrap(), clock, commits, said, pod: queue.clone().into(), queue }
+        Self { dir: tempfile::tempdir().unwrap(), clock, commits, said, pod, queue }
     }
 
     /// After it.

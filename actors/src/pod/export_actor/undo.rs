@@ -1,0 +1,36 @@
+//! `export.undo`, `export.deleteRecord`.
+
+use cofferdam_protocol::pod::{Done, ExportUndone};
+use cofferdam_storage::pod::export;
+
+use super::create;
+use super::tools::Tools;
+use crate::pod::failure::{Failure, Refusal};
+use crate::pod::messages::{AdmitUndo, AdmittedUndo};
+
+/// Undoes what can be undone.
+pub(super) async fn undo(tools: Tools, id: String, at: i64) -> Result<ExportUndone, Failure> {
+    let AdmittedUndo { export: kept, verify, held, locked } = tools.ask(AdmitUndo { export: id }).await??;
+    let notes = kept.notes.clone();
+    let undone = async {
+        let record = tools.mend(kept).await?;
+        let undo = tools.on_disk(move |disk, log| {
+            let _locked = locked;
+            export::undo(disk, record, &notes, verify, at, log)
+        });
+        undo.await
+    }
+    .await;
+    if let Some(task) = held {
+        tools.release(task);
+    }
+    undone
+}
+
+/// Removes a record and its backups.
+pub(super) async fn delete(tools: Tools, id: String) -> Result<Done, Failure> {
+    let kept = tools.find(&id).await?.ok_or_else(|| Refusal::ExportNotFound(id.clone()))?;
+    let record = tools.mend(kept).await?;
+    create::delete(&tools, id, record).await?;
+    Ok(Done { ok: true })
+}
