@@ -88,8 +88,11 @@ pub(in crate::pod) enum Outcome<T> {
     /// This; and if the changes cannot be made durable, that has to be taken back on the disk.
     DoneOrUndo(T, Undo),
     /// What the database says.
-    Read(Box<dyn FnOnce(&mut PodDb) -> Result<T, Refusal> + Send>),
+    Read(Reading<T>),
 }
+
+/// Asks the database.
+pub(in crate::pod) type Reading<T> = Box<dyn FnOnce(&mut PodDb) -> Result<T, Refusal> + Send>;
 
 /// Takes back on the disk what was done there.
 pub(in crate::pod) type Undo = Box<dyn FnOnce() + Send>;
