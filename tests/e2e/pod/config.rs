@@ -20,7 +20,8 @@ fn set(pod: &mut Sidecar, patch: Value) -> (Value, Vec<String>) {
 
 #[test]
 fn numbers_are_clamped_with_a_message_each() {
-    let mut pod = site().start();
+    let site = site();
+    let mut pod = site.start();
     for (patch, expected, messages) in [
         (
             json!({"maxConcurrent": 99, "timeoutMs": 1, "retentionDays": -1, "previewBytes": 1, "previewChars": 5}),
@@ -57,7 +58,8 @@ fn numbers_are_clamped_with_a_message_each() {
 
 #[test]
 fn what_is_of_the_wrong_kind_is_ignored_with_a_message_that_names_the_key() {
-    let mut pod = site().start();
+    let site = site();
+    let mut pod = site.start();
     let patch = json!({"logLevel": "loud", "sandboxProbeMode": "x", "unknown": 1, "allowWrites": "yes"});
     let (changed, said) = set(&mut pod, patch);
     assert_eq!(changed, json!({}));
@@ -84,7 +86,8 @@ fn what_is_of_the_wrong_kind_is_ignored_with_a_message_that_names_the_key() {
 
 #[test]
 fn the_tools_are_trimmed_told_apart_and_never_none() {
-    let mut pod = site().start();
+    let site = site();
+    let mut pod = site.start();
     let (changed, said) = set(&mut pod, json!({"allowedTools": []}));
     assert_eq!((changed, said.len()), (json!({}), 1));
     let (changed, said) = set(&mut pod, json!({"allowedTools": [" ", 5, null]}));
@@ -102,7 +105,8 @@ fn the_tools_are_trimmed_told_apart_and_never_none() {
 
 #[test]
 fn a_patch_that_is_no_object_is_a_bad_request() {
-    let mut pod = site().start();
+    let site = site();
+    let mut pod = site.start();
     for method in ["config.set", "config.validate"] {
         for params in [json!({"patch": 5}), json!({"patch": []}), json!({"patch": null}), json!({})] {
             pod.refused("BAD_REQUEST", method, params);

@@ -61,7 +61,8 @@ fn an_unknown_method_is_named_so_before_and_after_initialize() {
 
 #[test]
 fn methods_on_files_and_exports_say_that_this_version_has_none() {
-    let mut pod = site().start();
+    let site = site();
+    let mut pod = site.start();
     for method in [
         "files.list",
         "files.stat",
@@ -78,7 +79,8 @@ fn methods_on_files_and_exports_say_that_this_version_has_none() {
 
 #[test]
 fn a_line_that_is_no_request_is_a_bad_request_and_the_next_one_is_answered() {
-    let mut pod = site().start();
+    let site = site();
+    let mut pod = site.start();
     let cases = [
         ("not json", json!(null)),
         ("{", json!(null)),
@@ -110,7 +112,8 @@ fn a_line_that_is_no_request_is_a_bad_request_and_the_next_one_is_answered() {
 
 #[test]
 fn a_line_that_is_not_utf_8_is_a_bad_request() {
-    let mut pod = site().start();
+    let site = site();
+    let mut pod = site.start();
     for line in [&b"{\"id\":\"\xff\",\"method\":\"health\"}"[..], b"\xc3\x28", b"\xff\xfe{\x00}\x00"] {
         pod.send_line(line);
         bad_request(&mut pod, &json!(null), &format!("{line:?}"));
@@ -120,7 +123,8 @@ fn a_line_that_is_not_utf_8_is_a_bad_request() {
 
 #[test]
 fn json_may_be_64_levels_deep_and_no_deeper() {
-    let mut pod = site().start();
+    let site = site();
+    let mut pod = site.start();
     let nested = |levels: usize| {
         // The request and its params are the first two.
         let inner = levels - 2;
@@ -139,7 +143,8 @@ fn json_may_be_64_levels_deep_and_no_deeper() {
 
 #[test]
 fn blank_lines_carriage_returns_and_a_byte_order_mark_are_passed_over() {
-    let mut pod = site().spawn();
+    let site = site();
+    let mut pod = site.spawn();
     pod.send_bytes(
         "\u{feff}{\"id\":\"1\",\"method\":\"health\"}\r\n\n\r\n   \n\t\n{\"id\":\"2\",\"method\":\"health\"}\n",
     );
@@ -152,7 +157,8 @@ fn blank_lines_carriage_returns_and_a_byte_order_mark_are_passed_over() {
 
 #[test]
 fn a_line_that_arrives_byte_by_byte_is_one_request() {
-    let mut pod = site().spawn();
+    let site = site();
+    let mut pod = site.spawn();
     for byte in "{\"id\":\"字\",\"method\":\"health\"}\n".as_bytes() {
         pod.send_bytes([*byte]);
     }
@@ -161,7 +167,8 @@ fn a_line_that_arrives_byte_by_byte_is_one_request() {
 
 #[test]
 fn a_line_may_be_one_mebibyte_long_and_no_longer() {
-    let mut pod = site().start();
+    let site = site();
+    let mut pod = site.start();
     for end in ["\n", "\r\n"] {
         pod.send_bytes(health_of(MAX_REQUEST_LINE) + end);
         assert_eq!(pod.line().unwrap()["id"], "long");
@@ -176,7 +183,8 @@ fn a_line_may_be_one_mebibyte_long_and_no_longer() {
 
 #[test]
 fn a_line_without_end_takes_no_memory() {
-    let mut pod = site().start();
+    let site = site();
+    let mut pod = site.start();
     pod.ok("health", json!({}));
     let before = resident_kib(pod.pid());
     let piece = vec![b'x'; 1 << 20];
@@ -193,7 +201,8 @@ fn a_line_without_end_takes_no_memory() {
 
 #[test]
 fn an_id_comes_back_as_it_was_and_one_that_is_used_twice_is_answered_twice() {
-    let mut pod = site().start();
+    let site = site();
+    let mut pod = site.start();
     for id in ["", "0", " ", "a\"b\\c\n\t\u{0}", "日本語😀\u{2028}", &"i".repeat(100_000)] {
         pod.send_line(json!({"id": id, "method": "health"}).to_string());
         assert_eq!(pod.line().unwrap()["id"], id);

@@ -56,7 +56,8 @@ fn another_lease_changes_nothing_in_any_status() {
 
 #[test]
 fn an_unknown_task_is_not_found_by_any_method() {
-    let mut pod = site().start_rooted();
+    let site = site();
+    let mut pod = site.start_rooted();
     all_are_refused(&mut pod, "TASK_NOT_FOUND", "none", "L");
     for method in ["task.get", "task.delete", "task.cancel", "sandbox.prepare", "task.legacyLog"] {
         for task in ["none", "", "../x", &"x".repeat(1000)] {
@@ -91,7 +92,8 @@ fn after_a_restart_a_task_is_taken_up_again_as_it_was() {
 
 #[test]
 fn while_its_holder_is_heard_of_nobody_else_gets_a_task() {
-    let mut pod = site().start_rooted();
+    let site = site();
+    let mut pod = site.start_rooted();
     pod.run("running");
     pod.finish("ended");
     let before = pod.tasks();
@@ -108,7 +110,8 @@ fn while_its_holder_is_heard_of_nobody_else_gets_a_task() {
 
 #[test]
 fn a_heartbeat_answers_the_task_and_tells_nobody() {
-    let mut pod = site().start_rooted();
+    let site = site();
+    let mut pod = site.start_rooted();
     pod.run("a");
     pod.heard();
     let task = pod.task("a");
@@ -118,7 +121,8 @@ fn a_heartbeat_answers_the_task_and_tells_nobody() {
 
 #[test]
 fn a_deleted_task_takes_its_lease_with_it() {
-    let mut pod = site().start_rooted();
+    let site = site();
+    let mut pod = site.start_rooted();
     pod.finish("a");
     pod.ok("task.delete", json!({"taskId": "a"}));
     all_are_refused(&mut pod, "TASK_NOT_FOUND", "a", "L");
@@ -129,7 +133,8 @@ fn a_deleted_task_takes_its_lease_with_it() {
 
 #[test]
 fn a_refused_reserve_takes_no_lease() {
-    let mut pod = site().start_rooted();
+    let site = site();
+    let mut pod = site.start_rooted();
     pod.run("a");
     pod.refused("TASK_BUSY", "task.reserve", with(&reserve("a"), json!({"leaseId": "Z"})));
     all_are_refused(&mut pod, "STALE_LEASE", "a", "Z");

@@ -58,7 +58,8 @@ fn initialize_of_a_new_database_answers_the_defaults_and_nothing_else() {
 
 #[test]
 fn before_initialize_state_methods_say_what_is_missing() {
-    let mut pod = site().spawn();
+    let site = site();
+    let mut pod = site.spawn();
     for (method, params) in [
         ("task.list", json!({})),
         ("config.get", json!({})),

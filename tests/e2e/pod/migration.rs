@@ -142,7 +142,8 @@ fn a_migrated_task_can_be_looked_at_and_deleted_but_not_worked_with() {
 
 #[test]
 fn a_task_of_today_has_no_transcript() {
-    let mut pod = site().start_rooted();
+    let site = site();
+    let mut pod = site.start_rooted();
     pod.finish("a");
     assert_eq!(pod.ok("task.legacyLog", json!({"taskId": "a"})), json!({"entries": []}));
 }

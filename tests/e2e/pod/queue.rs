@@ -37,7 +37,8 @@ fn waiting(pod: &mut Sidecar) -> Vec<String> {
 
 #[test]
 fn who_finds_no_slot_waits_behind_those_who_came_before() {
-    let mut pod = one_runs_and_two_wait(&site());
+    let site = site();
+    let mut pod = one_runs_and_two_wait(&site);
     assert_eq!(waiting(&mut pod), ["b", "c"]);
 }
 
@@ -68,7 +69,8 @@ fn one_runs_and_two_wait(site: &cofferdam_tests::pod::PodSite) -> Sidecar {
 
 #[test]
 fn a_turn_that_ends_is_answered_then_told_then_the_next_is_dispatched() {
-    let mut pod = one_runs_and_two_wait(&site());
+    let site = site();
+    let mut pod = one_runs_and_two_wait(&site);
     pod.heard();
     let id = pod.send("task.turnEnded", ended("a", 1, "completed"));
     let lines = pod.heard();
@@ -101,7 +103,8 @@ fn a_turn_that_ends_is_answered_then_told_then_the_next_is_dispatched() {
 
 #[test]
 fn a_queued_task_that_is_cancelled_moves_up_those_behind_it() {
-    let mut pod = one_runs_and_two_wait(&site());
+    let site = site();
+    let mut pod = one_runs_and_two_wait(&site);
     let events = leads_to(&mut pod, "task.cancel", json!({"taskId": "b"}));
     assert_eq!(events, ["changed b cancelled", "changed c queued"]);
     let b = pod.task("b");
@@ -112,7 +115,8 @@ fn a_queued_task_that_is_cancelled_moves_up_those_behind_it() {
 
 #[test]
 fn a_queued_task_can_be_deleted() {
-    let mut pod = one_runs_and_two_wait(&site());
+    let site = site();
+    let mut pod = one_runs_and_two_wait(&site);
     assert_eq!(pod.ok("task.delete", json!({"taskId": "b"})), json!({"ok": true, "taskId": "b"}));
     pod.refused("TASK_NOT_FOUND", "task.get", json!({"taskId": "b"}));
     assert_eq!(waiting(&mut pod), ["c"]);
@@ -141,7 +145,8 @@ fn a_queue_that_exists_takes_new_tasks_though_queueing_is_switched_off() {
 
 #[test]
 fn more_slots_are_given_at_once_to_those_who_wait() {
-    let mut pod = one_runs_and_two_wait(&site());
+    let site = site();
+    let mut pod = one_runs_and_two_wait(&site);
     pod.reserve("d");
     let events = leads_to(&mut pod, "config.set", json!({"patch": {"maxConcurrent": 3}}));
     let dispatched: Vec<_> = events.iter().filter(|event| event.starts_with("dispatch")).collect();

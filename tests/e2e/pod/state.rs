@@ -27,7 +27,8 @@ fn changes_nothing(pod: &mut Sidecar, method: &str, params: Value) {
 
 #[test]
 fn marks_move_a_task_once_and_then_change_nothing() {
-    let mut pod = site().start_rooted();
+    let site = site();
+    let mut pod = site.start_rooted();
     pod.reserve("a");
     changes_nothing(&mut pod, "task.markStarting", held("a"));
     let running = pod.ok("task.markRunning", held("a"))["task"].clone();
@@ -40,7 +41,8 @@ fn marks_move_a_task_once_and_then_change_nothing() {
 
 #[test]
 fn a_turn_has_a_number_a_count_and_a_deadline() {
-    let mut pod = site().start_rooted();
+    let site = site();
+    let mut pod = site.start_rooted();
     pod.reserve("a");
     let task = pod.ok("task.turnStarted", turn("a", 1))["task"].clone();
     assert_eq!(task["status"], "running");
@@ -56,7 +58,8 @@ fn a_turn_has_a_number_a_count_and_a_deadline() {
 
 #[test]
 fn a_follow_up_goes_on_where_the_task_had_ended() {
-    let mut pod = site().start_rooted();
+    let site = site();
+    let mut pod = site.start_rooted();
     for (task, reason) in [("a", "completed"), ("b", "error"), ("c", "interrupted"), ("d", "aborted")] {
         pod.run(task);
         pod.ok("task.turnEnded", ended(task, 1, reason));
@@ -100,7 +103,8 @@ fn the_reason_of_a_turns_end_decides_the_status() {
 
 #[test]
 fn an_unknown_reason_fails_the_task_and_warns() {
-    let mut pod = site().start_rooted();
+    let site = site();
+    let mut pod = site.start_rooted();
     pod.run("a");
     let task = pod.ok("task.turnEnded", ended("a", 1, "weird"))["task"].clone();
     assert_eq!(task["status"], "failed");
@@ -110,7 +114,8 @@ fn an_unknown_reason_fails_the_task_and_warns() {
 
 #[test]
 fn a_turns_end_without_a_reason_or_a_number_is_a_bad_request() {
-    let mut pod = site().start_rooted();
+    let site = site();
+    let mut pod = site.start_rooted();
     pod.run("a");
     for params in [
         json!({"turn": 1}),
@@ -132,7 +137,8 @@ fn a_turns_end_without_a_reason_or_a_number_is_a_bad_request() {
 
 #[test]
 fn a_late_end_of_an_older_turn_leaves_the_open_one_alone() {
-    let mut pod = site().start_rooted();
+    let site = site();
+    let mut pod = site.start_rooted();
     pod.finish("a");
     pod.ok("task.turnStarted", turn("a", 2));
     changes_nothing(&mut pod, "task.turnEnded", ended("a", 1, "error"));
@@ -145,7 +151,8 @@ fn a_late_end_of_an_older_turn_leaves_the_open_one_alone() {
 
 #[test]
 fn the_agents_numbers_may_skip_and_start_again() {
-    let mut pod = site().start_rooted();
+    let site = site();
+    let mut pod = site.start_rooted();
     pod.reserve("a");
     for (i, number) in [7, 8, 1, 3, 0].into_iter().enumerate() {
         let task = pod.ok("task.turnStarted", turn("a", number))["task"].clone();
@@ -156,7 +163,8 @@ fn the_agents_numbers_may_skip_and_start_again() {
 
 #[test]
 fn what_has_ended_keeps_its_status_whatever_is_said_of_its_end_later() {
-    let mut pod = site().start_rooted();
+    let site = site();
+    let mut pod = site.start_rooted();
     pod.finish("a");
     changes_nothing(&mut pod, "task.turnEnded", ended("a", 1, "error"));
     changes_nothing(&mut pod, "task.turnEnded", ended("a", 9, "error"));
@@ -208,7 +216,8 @@ fn each_call_has_statuses_in_which_it_is_taken() {
 
 #[test]
 fn texts_are_cut_between_characters() {
-    let mut pod = site().start_rooted();
+    let site = site();
+    let mut pod = site.start_rooted();
     pod.reserve("a");
     let text = format!("{}{}", "x".repeat(3999), "😀".repeat(500));
     let task = pod.ok("task.setLastText", with(&held("a"), json!({"text": text})))["task"].clone();
@@ -227,7 +236,8 @@ fn texts_are_cut_between_characters() {
 
 #[test]
 fn of_many_texts_few_are_told_and_the_last_one_for_sure() {
-    let mut pod = site().start_rooted();
+    let site = site();
+    let mut pod = site.start_rooted();
     pod.run("a");
     pod.heard();
     let ids: Vec<_> = (0..200)
@@ -245,7 +255,8 @@ fn of_many_texts_few_are_told_and_the_last_one_for_sure() {
 
 #[test]
 fn tools_are_kept_up_to_256() {
-    let mut pod = site().start_rooted();
+    let site = site();
+    let mut pod = site.start_rooted();
     pod.reserve("a");
     let tools: Vec<_> = (0..300).map(|i| format!("tool{i}")).collect();
     let task = pod.ok("task.setAvailableTools", with(&held("a"), json!({"tools": tools})))["task"].clone();
@@ -255,7 +266,8 @@ fn tools_are_kept_up_to_256() {
 
 #[test]
 fn a_verdict_is_kept_and_an_unknown_one_refused() {
-    let mut pod = site().start_rooted();
+    let site = site();
+    let mut pod = site.start_rooted();
     pod.run("a");
     let before = pod.task("a");
     let task = pod.ok("task.setSandboxCheck", check("a", "denied"))["task"].clone();
@@ -322,7 +334,8 @@ fn an_error_fails_a_task_that_has_not_ended() {
 
 #[test]
 fn a_cancelled_turn_goes_on_until_it_ends() {
-    let mut pod = site().start_rooted();
+    let site = site();
+    let mut pod = site.start_rooted();
     pod.run("a");
     let task = pod.ok("task.cancel", json!({"taskId": "a"}))["task"].clone();
     assert_eq!(task["status"], "running");

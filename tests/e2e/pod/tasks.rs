@@ -23,7 +23,8 @@ fn end_each(pod: &mut Sidecar, tasks: &[(&str, &str)]) {
 
 #[test]
 fn a_list_has_the_newest_first() {
-    let mut pod = site().start_rooted();
+    let site = site();
+    let mut pod = site.start_rooted();
     for task in ["a", "c", "b"] {
         pod.reserve(task);
     }
@@ -35,7 +36,8 @@ fn a_list_has_the_newest_first() {
 
 #[test]
 fn a_task_is_found_by_its_session() {
-    let mut pod = site().start_rooted();
+    let site = site();
+    let mut pod = site.start_rooted();
     pod.reserve("a");
     let a = pod.task("a");
     assert_eq!(pod.ok("task.bySession", json!({"sessionId": "s-a"})), json!({"task": a}));
@@ -115,7 +117,8 @@ fn many_are_deleted_by_status_completed_ones_if_none_is_named() {
 
 #[test]
 fn what_to_delete_must_be_said_clearly() {
-    let mut pod = site().start_rooted();
+    let site = site();
+    let mut pod = site.start_rooted();
     pod.finish("a");
     for params in [
         json!({"statuses": []}),
