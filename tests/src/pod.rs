@@ -376,6 +376,12 @@ impl Sidecar {
         self.await_line(|line| line.get("id").is_some_and(|answered| answered == id))
     }
 
+    /// The next answer to a line without a usable id.
+    #[track_caller]
+    pub fn answer_without_id(&mut self) -> Value {
+        self.await_line(|line| line.get("id").is_some_and(Value::is_null))
+    }
+
     /// The next event of that kind, its params.
     #[track_caller]
     pub fn event(&mut self, kind: &str) -> Value {

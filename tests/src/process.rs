@@ -4,8 +4,17 @@ use std::path::PathBuf;
 
 /// Memory in use, in KiB.
 pub fn resident_kib(pid: u32) -> u64 {
+    status_kib(pid, "VmRSS:")
+}
+
+/// The most memory that was ever in use, in KiB.
+pub fn peak_kib(pid: u32) -> u64 {
+    status_kib(pid, "VmHWM:")
+}
+
+fn status_kib(pid: u32, name: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or("0 kB");
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or("0 kB");
     line.trim().trim_end_matches(" kB").parse().unwrap()
 }
 

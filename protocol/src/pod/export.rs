@@ -101,19 +101,8 @@ pub struct ExportRecord {
 }
 
 impl ExportRecord {
-    /// How many files of a record a list shows.
-    pub const LISTED_ITEMS: usize = 200;
-
-    /// The record as a list shows it: with its first 200 files.
-    pub fn for_list(mut self) -> Self {
-        let total = self.items_total.unwrap_or(self.items.len());
-        self.items.truncate(Self::LISTED_ITEMS);
-        self.show_part_of(total);
-        self
-    }
-
     /// Says that the record has `total` files, of which `items` may be a part only.
-    pub fn show_part_of(&mut self, total: usize) {
+    pub(super) fn show_part_of(&mut self, total: usize) {
         self.items_truncated = self.items.len() < total;
         self.items_total = self.items_truncated.then_some(total);
     }

@@ -1,8 +1,24 @@
 //! The built sidecar of the isolation pod over its real stdio, each test in a place of its own.
 
-use cofferdam_tests::pod::PodSite;
+use std::collections::BTreeSet;
 
+use cofferdam_tests::pod::PodSite;
+use serde_json::Value;
+
+mod config;
+mod database;
 mod frames;
+mod host;
+mod leases;
+mod lifecycle;
+mod logging;
+mod migration;
+mod queue;
+mod reserve;
+mod shutdown;
+mod state;
+mod tasks;
+mod time;
 
 /// A place of its own for a test, with the sidecar of this build.
 fn site() -> PodSite {
@@ -12,4 +28,17 @@ fn site() -> PodSite {
 /// The same for an ordinary user, also if root runs the tests.
 fn site_of_ordinary_user() -> PodSite {
     PodSite::of_ordinary_user(env!("CARGO_BIN_EXE_isolation-pod-core"))
+}
+
+/// Fails unless the object has exactly the keys that `names` lists.
+#[track_caller]
+fn only_these_keys(object: &Value, names: &str) {
+    let keys: BTreeSet<_> = object.as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(keys, names.split_whitespace().collect(), "{object}");
+}
+
+/// The keys of `after` whose value is not that of `before`, sorted.
+fn differing<'a>(before: &Value, after: &'a Value) -> Vec<&'a str> {
+    let keys = after.as_object().unwrap().iter().filter(|(key, value)| before[key.as_str()] != **value);
+    keys.map(|(key, _)| key.as_str()).collect()
 }

@@ -118,7 +118,7 @@ fn an_unknown_task_is_not_found_by_any_method() {
 
 #[test]
 fn a_migrated_task_can_be_looked_at_and_removed_and_nothing_else() {
-    let mut pod = Pod::with_task(TaskStatus::Completed);
+    let pod = Pod::with_task(TaskStatus::Completed);
     let mut record = pod.queue.task("a").unwrap().clone();
     record.summary.legacy = true;
     let mut pod = Pod::with(pod.root, pod.config, vec![record]);

@@ -91,7 +91,7 @@ pub(in crate::pod) enum Outcome<T> {
     /// This; and if the changes cannot be made durable, that has to be taken back on the disk.
     DoneOrUndo(T, Undo),
     /// What the database says.
-    Read(Box<dyn FnOnce(&mut PodDb) -> Result<T, Refusal> + Send>),
+    Read(Reading<T>),
     /// What work on the disk comes to, which begins once everything before is durable and does not hold the queue up.
     Later(Later<T>),
 }
@@ -118,6 +118,9 @@ pub(in crate::pod) enum Then<T> {
     /// With a change of memory, which says it.
     Change(Box<dyn FnOnce(&mut Queue, i64) -> Result<T, Refusal> + Send>),
 }
+
+/// Asks the database.
+pub(in crate::pod) type Reading<T> = Box<dyn FnOnce(&mut PodDb) -> Result<T, Refusal> + Send>;
 
 /// Takes back on the disk what was done there.
 pub(in crate::pod) type Undo = Box<dyn FnOnce() + Send>;

@@ -2,6 +2,7 @@
 
 mod commit;
 mod exports;
+mod importing;
 mod loading;
 mod opening;
 mod pruning;
@@ -54,6 +55,11 @@ impl Place {
         self.file.parent().unwrap()
     }
 
+    /// Where the predecessor's file is, if there is one.
+    fn legacy(&self) -> PathBuf {
+        self.dir().with_extension("json")
+    }
+
     /// What another program does to the file.
     fn edit(&self, script: &str) {
         connect(&self.file).batch_execute(script).unwrap();
@@ -64,7 +70,7 @@ impl Place {
     }
 
     fn try_open(&self, disk: &Disk, now: i64) -> Result<Opened> {
-        PodDb::open_waiting(disk, &self.file, None, &Protected::default(), now, 50)
+        PodDb::open_waiting(disk, &self.file, Some(&self.legacy()), &Protected::default(), now, 50)
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Mutex;
 
 use cofferdam_protocol::pod::{Config, ExportStatus, INTERRUPTED};
 
+use super::importing::LEGACY;
 use super::*;
 use crate::pod::ExportPage;
 use crate::pod::db::exports::insert;
@@ -72,13 +73,14 @@ fn unfinished() -> Place {
             .zip(1..)
             .map(|(status, row)| put(&task(row, &format!("t{row}"), status)))
             .collect();
-    changes.push(Change::PutConfig(Box::new(Config { max_tasks: 2, max_exports: 1, ..Config::default() })));
+    changes.push(Change::PutConfig(Box::new(Config { max_tasks: 12, max_exports: 5, ..Config::default() })));
     let place = Place::with(&changes);
+    std::fs::write(place.legacy(), LEGACY).unwrap();
     let mut db = connect(&place.file);
     let mut running = exports::record("t1", "exp-1", NOW, 2);
     running.status = ExportStatus::Running;
     insert(&mut db, &running).unwrap();
-    insert(&mut db, &exports::record("t1", "exp-0", NOW - 1, 2)).unwrap();
+    insert(&mut db, &exports::record("t1", "exp-0", 0, 2)).unwrap();
     place
 }
 
@@ -101,6 +103,7 @@ impl Snapshots {
     fn take(&self) {
         let place = Place::new();
         std::fs::create_dir_all(place.dir()).unwrap();
+        std::fs::write(place.legacy(), LEGACY).unwrap();
         for entry in std::fs::read_dir(&self.from).unwrap() {
             let entry = entry.unwrap();
             std::fs::copy(entry.path(), place.dir().join(entry.file_name())).unwrap();
@@ -127,7 +130,8 @@ fn wherever_a_start_is_killed_the_next_one_ends_in_the_same_state() {
     let hook = Arc::new(Snapshots { from: place.dir().to_owned(), taken: Mutex::default() });
     let mut opened = place.try_open(&Disk::with_faults(hook.clone()), NOW).unwrap();
     let expected = state(&mut opened);
-    assert_eq!(opened.loaded.tasks.len(), 2);
+    assert_eq!((opened.loaded.tasks.len(), opened.db.export_count().unwrap()), (12, 5));
+    assert!(opened.loaded.tasks.iter().any(|task| task.summary.legacy));
     let killed = std::mem::take(&mut *hook.taken.lock().unwrap());
     assert!(killed.len() >= 5, "{}", killed.len());
     for (place, n) in killed.into_iter().zip(0..) {
