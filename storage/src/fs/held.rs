@@ -80,7 +80,7 @@ mod tests {
     use std::io::Read;
     use std::path::Path;
 
-    use cofferdam_tests::files::{fifo, mkdir, rename, symlink, write};
+    use cofferdam_tests::files::{fifo, rename, symlink, write};
 
     use super::*;
 

@@ -60,7 +60,7 @@ mod tests {
         for text in ["..", "../b", "x/..", "x/../../b", "/", "/etc/passwd", "//", "a\0", "\0", "./../x"] {
             assert!(matches!(rel_path(text), Err(Error::PathOutside(_))), "{text:?}");
         }
-        let long = |len| "日/".repeat(len / 2);
+        let long = |len: usize| "日/".repeat(len / 2);
         assert!(rel_path(&long(4096)).is_ok());
         for text in ["", &(long(4096) + "x"), &"/".repeat(4097)] {
             assert!(matches!(rel_path(text), Err(Error::BadRequest(_))), "{} bytes", text.len());
