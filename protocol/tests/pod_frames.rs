@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+use std::collections::BTreeMap;
+
 use cofferdam_protocol::pod::*;
 use proptest::prelude::*;
 use serde::de::DeserializeOwned;
@@ -406,7 +408,8 @@ fn the_answer_to_initialize_gives_up_exports_before_tasks() {
 
 #[test]
 fn a_page_of_one_exports_files_that_is_too_long_is_cut() {
-    let line = answer_line("1", ExportRows { exports: vec![export(1, 5000)], truncated: false });
+    let rows = |exports| ExportRows { exports, remembered: BTreeMap::new(), truncated: false };
+    let line = answer_line("1", rows(vec![export(1, 5000)]));
     assert!(line.len() <= LIMIT);
     let rows = result::<ExportRows>(&line);
     let record = &rows.exports[0];
@@ -414,7 +417,7 @@ fn a_page_of_one_exports_files_that_is_too_long_is_cut() {
     let line = answer_line("1", ExportCreated { export: export(1, 5000), message: None });
     let created: ExportCreated = result(&line);
     assert!(line.len() <= LIMIT && created.export.items_total == Some(5000));
-    let line = answer_line("1", ExportRows { exports: vec![export(1, 200); 100], truncated: false });
+    let line = answer_line("1", rows(vec![export(1, 200); 100]));
     let rows = result::<ExportRows>(&line);
     assert!(
         line.len() <= LIMIT && rows.truncated && rows.exports.iter().all(|export| export.items.len() == 200)

@@ -140,6 +140,8 @@ pub struct AdmittedExport {
     pub request: ExportRequest,
     /// Whose files are held.
     pub held: TaskId,
+    /// The session that its target is to be remembered for, if that is allowed.
+    pub remember_for: Option<String>,
     /// Whether the host wants to know how far it is.
     pub wants_progress: bool,
     /// To be kept for as long as the export writes.

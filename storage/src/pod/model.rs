@@ -68,6 +68,15 @@ pub enum Change {
     },
     /// Delete an export record.
     DeleteExport(String),
+    /// Remember where to a main session's exports go; those of the last 200 sessions are.
+    RememberTarget {
+        /// Which main session.
+        session: String,
+        /// Where to.
+        target_dir: String,
+        /// When, in milliseconds since the epoch.
+        at: i64,
+    },
 }
 
 /// An export as it is kept.

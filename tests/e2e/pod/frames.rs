@@ -60,24 +60,6 @@ fn an_unknown_method_is_named_so_before_and_after_initialize() {
 }
 
 #[test]
-fn methods_on_files_and_exports_say_that_this_version_has_none() {
-    let site = site();
-    let mut pod = site.start();
-    for method in [
-        "files.list",
-        "files.stat",
-        "files.read",
-        "task.cleanupFiles",
-        "export.create",
-        "export.undo",
-        "export.deleteRecord",
-    ] {
-        let error = pod.refused("UNKNOWN_METHOD", method, json!({"taskId": "a"}));
-        assert!(error["message"].as_str().unwrap().contains("not available in this version"), "{error}");
-    }
-}
-
-#[test]
 fn a_line_that_is_no_request_is_a_bad_request_and_the_next_one_is_answered() {
     let site = site();
     let mut pod = site.start();

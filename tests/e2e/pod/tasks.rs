@@ -126,7 +126,7 @@ fn what_to_delete_must_be_said_clearly() {
         json!({"statuses": ["completed", 5]}),
         json!({"statuses": "completed"}),
         json!({"olderThanMs": "5"}),
-        json!({"deleteFiles": true}),
+        json!({"statuses": [], "deleteFiles": true}),
     ] {
         pod.refused("BAD_REQUEST", "task.bulkCleanup", params);
     }

@@ -24,13 +24,32 @@ pub(super) async fn create(
     id: String,
     request: ExportCreate,
 ) -> Result<ExportCreated, Failure> {
+    let remember = request.remember;
     let admitted = tools.ask(AdmitExport { id: id.clone(), request }).await??;
-    let held = admitted.held.clone();
+    let (held, remember_for) = (admitted.held.clone(), admitted.remember_for.clone());
     let done = carry_out(&tools, clock, progress, &id, admitted).await;
     tools.release(held);
     let export = done?;
     prune(&tools, &id).await;
-    Ok(ExportCreated { export, message: None })
+    let message = match remember {
+        true => remember_target(&tools, remember_for, &export).await,
+        false => None,
+    };
+    Ok(ExportCreated { export, message })
+}
+
+/// Keeps the target for the next time. Says why not, if so: that is no reason for an export to fail.
+async fn remember_target(tools: &Tools, session: Option<String>, export: &ExportRecord) -> Option<String> {
+    let why_not = match session {
+        None => "allowRememberChoice is off".to_owned(),
+        Some(session) if session.is_empty() => "the task has no main session".to_owned(),
+        Some(session) => {
+            let (target_dir, at) = (export.target_dir.clone(), export.at);
+            let saved = tools.save(vec![Change::RememberTarget { session, target_dir, at }]);
+            saved.await.err()?.to_string()
+        }
+    };
+    Some(format!("the target is not remembered: {why_not}"))
 }
 
 async fn carry_out(

@@ -21,8 +21,12 @@ impl Handler<AdmitExport> for TaskQueueActor {
         let at = self.now();
         let open = self.open()?;
         let (request, held) = open.queue.admit_export(id, request, at)?;
+        let remember_for = match open.queue.config().allow_remember_choice {
+            true => Some(open.queue.task(&request.task)?.summary.main_session_id.clone()),
+            false => None,
+        };
         let (wants_progress, locked) = (open.wants_progress, open.locked.clone());
-        Ok(AdmittedExport { request, held, wants_progress, locked })
+        Ok(AdmittedExport { request, held, remember_for, wants_progress, locked })
     }
 }
 

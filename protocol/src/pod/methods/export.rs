@@ -1,5 +1,7 @@
 //! `export.create`, `export.list`, `export.undo`, `export.deleteRecord`.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::lenient;
@@ -57,6 +59,9 @@ pub struct ExportList {
 pub struct ExportRows {
     /// Newest first.
     pub exports: Vec<ExportRecord>,
+    /// The target that each main session wanted remembered; not with a single record.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub remembered: BTreeMap<String, String>,
     /// `true` if older ones were left out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,

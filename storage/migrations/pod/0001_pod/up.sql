@@ -108,6 +108,13 @@ CREATE TABLE export_items (
     PRIMARY KEY (export, position)
 ) STRICT;
 
+-- Where to the exports of a main session's tasks went last, where that was to be remembered; the last 200.
+CREATE TABLE remembered_targets (
+    session    TEXT PRIMARY KEY NOT NULL,
+    target_dir TEXT NOT NULL,
+    at         INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
 -- Facts about the database itself. 'legacy.imported': the BLAKE3 of the predecessor's file, once it is imported.
 CREATE TABLE meta (
     key   TEXT PRIMARY KEY NOT NULL,

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use super::schema::{audit, tasks};
 use super::task::TaskRow;
-use super::{PodDb, exports};
+use super::{PodDb, exports, remembered};
 use crate::pod::error::{Error, Result};
 use crate::pod::model::{Change, TaskRecord};
 
@@ -36,6 +36,9 @@ impl PodDb {
                         exports::settle(database, export, *status, *undone_at)?;
                     }
                     Change::DeleteExport(id) => exports::delete(database, id)?,
+                    Change::RememberTarget { session, target_dir, at } => {
+                        remembered::put(database, session, target_dir, *at)?;
+                    }
                     Change::PutConfig(config) => super::config::put(database, config)?,
                     Change::Audit { task, at, what } => {
                         note(database, task.as_str(), *at, what)?;

@@ -10,6 +10,7 @@ mod exports;
 mod import;
 mod load;
 mod prune;
+mod remembered;
 mod schema;
 mod start;
 mod task;

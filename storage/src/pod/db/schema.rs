@@ -106,6 +106,14 @@ diesel::table! {
 }
 
 diesel::table! {
+    remembered_targets (session) {
+        session -> Text,
+        target_dir -> Text,
+        at -> BigInt,
+    }
+}
+
+diesel::table! {
     meta (key) {
         key -> Text,
         value -> Text,

@@ -3,6 +3,7 @@
 
 mod config;
 mod deadlines;
+mod files;
 mod holders;
 mod order;
 mod removal;

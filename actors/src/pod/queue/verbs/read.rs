@@ -1,5 +1,7 @@
 //! Methods that change nothing.
 
+use std::collections::BTreeMap;
+
 use cofferdam_protocol::pod::{
     ConfigGet, ConfigResult, ExportList, ExportRows, LegacyLog, TaskBySession, TaskGet, TaskLegacyLog,
     TaskList, TaskOrNull, TaskResult, TaskRows,
@@ -66,7 +68,8 @@ impl Verb for ExportList {
             let exports = db.exports(&page)?;
             match page.export {
                 Some(id) if exports.is_empty() => Err(Refusal::ExportNotFound(id)),
-                _ => Ok(ExportRows { exports, truncated: false }),
+                Some(_) => Ok(ExportRows { exports, remembered: BTreeMap::new(), truncated: false }),
+                None => Ok(ExportRows { exports, remembered: db.remembered_targets()?, truncated: false }),
             }
         })))
     }

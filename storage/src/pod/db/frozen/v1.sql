@@ -56,6 +56,11 @@ CREATE TABLE meta (
     key   TEXT PRIMARY KEY NOT NULL,
     value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE remembered_targets (
+    session    TEXT PRIMARY KEY NOT NULL,
+    target_dir TEXT NOT NULL,
+    at         INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 sqlite_autoindex_export_items_1;
 sqlite_autoindex_exports_1;
 sqlite_autoindex_legacy_log_1;

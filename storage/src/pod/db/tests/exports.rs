@@ -5,8 +5,8 @@ use cofferdam_protocol::pod::{
 };
 
 use super::*;
-use crate::pod::ExportPage;
 use crate::pod::db::exports::insert;
+use crate::pod::{ExportPage, KeptExport};
 
 pub(super) fn record(task: &str, id: &str, at: i64, items: u64) -> ExportRecord {
     let item = |n: u64| ExportItem {
@@ -79,4 +79,85 @@ fn a_page_has_the_files_it_asks_for_and_says_how_many_there_are() {
     assert_eq!(pages(Some("exp-1"), 0, usize::MAX), [(5000, Some(0), None, false)]);
     assert_eq!(pages(Some("exp-1"), usize::MAX, usize::MAX), [(0, None, Some(5000), true)]);
     assert_eq!(pages(Some("exp-9"), 0, 200), []);
+}
+
+fn settle(export: &str, status: ExportStatus, undone_at: i64) -> Change {
+    Change::SettleExport { export: export.to_owned(), status, undone_at }
+}
+
+#[test]
+fn an_export_is_kept_as_its_changes_say() {
+    let mut db = Place::new().open().db;
+    let mut expected = record("a", "exp-1", NOW, 3);
+    expected.status = ExportStatus::Running;
+    expected.legacy = false;
+    db.commit(&[Change::PutExport(Box::new(expected.clone()))]).unwrap();
+    assert_eq!(
+        db.export("exp-1").unwrap(),
+        Some(KeptExport { record: expected.clone(), notes: String::new() })
+    );
+
+    expected.items[1].status = ExportItemStatus::Ok;
+    expected.items[1].dst = "/target/1-1.txt".to_owned();
+    let added = ExportItem { status: ExportItemStatus::Skip, ..expected.items[0].clone() };
+    expected.items.push(added.clone());
+    (expected.status, expected.undone_at) = (ExportStatus::Failed, 9);
+    let changes = [
+        Change::PutExportItems {
+            export: "exp-1".to_owned(),
+            items: vec![(1, expected.items[1].clone()), (3, added)],
+        },
+        Change::PutExportNotes { export: "exp-1".to_owned(), notes: "times".to_owned() },
+        settle("exp-1", ExportStatus::Failed, 9),
+    ];
+    db.commit(&changes).unwrap();
+    let kept = KeptExport { record: expected, notes: "times".to_owned() };
+    assert_eq!(db.export("exp-1").unwrap(), Some(kept));
+
+    db.commit(&[Change::DeleteExport("exp-1".to_owned())]).unwrap();
+    assert_eq!(db.export("exp-1").unwrap(), None);
+    assert_eq!(count(&mut db, "export_items"), 0);
+    // What comes too late changes nothing.
+    db.commit(&changes).unwrap();
+    assert_eq!((db.export_count().unwrap(), count(&mut db, "export_items")), (0, 0));
+}
+
+#[test]
+fn two_exports_do_not_share_an_id() {
+    let mut db = Place::new().open().db;
+    let put = Change::PutExport(Box::new(record("a", "exp-1", NOW, 1)));
+    db.commit(std::slice::from_ref(&put)).unwrap();
+    let error = db.commit(&[settle("exp-1", ExportStatus::Failed, 1), put]).unwrap_err();
+    assert!(matches!(error, Error::Database(_)), "{error}");
+    assert_eq!(db.export("exp-1").unwrap().unwrap().record.status, ExportStatus::Completed);
+}
+
+#[test]
+fn too_many_are_the_oldest_but_none_that_runs_and_not_the_one_that_was_just_made() {
+    let mut db = Place::new().open().db;
+    for (export, at) in [("exp-1", 3), ("exp-2", 1), ("exp-3", 3), ("exp-4", 2), ("exp-5", 0)] {
+        add_at(&mut db, "a", export, at, 1);
+    }
+    let mut surplus = |kept, besides: &str| db.surplus_exports(kept, besides).unwrap();
+    assert_eq!(surplus(2, ""), ["exp-5", "exp-2", "exp-4"]);
+    assert_eq!(surplus(2, "exp-2"), ["exp-5", "exp-4"]);
+    assert_eq!(surplus(5, ""), [""; 0]);
+    db.commit(&[settle("exp-5", ExportStatus::Running, 0)]).unwrap();
+    assert_eq!(db.surplus_exports(2, "").unwrap(), ["exp-2", "exp-4"]);
+}
+
+#[test]
+fn a_target_is_remembered_for_each_of_the_last_200_sessions() {
+    let mut db = Place::new().open().db;
+    let remember = |session: i64, target: &str, at| Change::RememberTarget {
+        session: format!("m{session}"),
+        target_dir: target.to_owned(),
+        at,
+    };
+    let changes: Vec<_> = (0..201).map(|n| remember(n, "/a", n)).collect();
+    db.commit(&changes).unwrap();
+    db.commit(&[remember(7, "/b", 300)]).unwrap();
+    let remembered = db.remembered_targets().unwrap();
+    assert_eq!((remembered.len(), remembered.get("m0")), (200, None));
+    assert_eq!((remembered["m7"].as_str(), remembered["m200"].as_str()), ("/b", "/a"));
 }
