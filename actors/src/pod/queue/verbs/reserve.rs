@@ -48,6 +48,10 @@ impl Verb for TaskReserve {
         }))
     }
 
+    fn discard(found: Self::Found) -> Option<Undo> {
+        Some(found?.ok()?.undo)
+    }
+
     fn apply(self, queue: &mut Queue, facts: Facts<Self::Found>) -> Result<Outcome<Reserved>, Refusal> {
         let Place { root, subdir, dir, undo } = facts.found.unwrap_or(Err(Refusal::NoSandboxRoot))?;
         let start_now = queue.starts_new();
