@@ -408,8 +408,8 @@ fn the_answer_to_initialize_gives_up_exports_before_tasks() {
 
 #[test]
 fn a_page_of_one_exports_files_that_is_too_long_is_cut() {
-    let rows = |exports| ExportRows { exports, remembered: BTreeMap::new(), truncated: false };
-    let line = answer_line("1", rows(vec![export(1, 5000)]));
+    let listed = |exports| ExportRows { exports, remembered: BTreeMap::new(), truncated: false };
+    let line = answer_line("1", listed(vec![export(1, 5000)]));
     assert!(line.len() <= LIMIT);
     let rows = result::<ExportRows>(&line);
     let record = &rows.exports[0];
@@ -417,7 +417,7 @@ fn a_page_of_one_exports_files_that_is_too_long_is_cut() {
     let line = answer_line("1", ExportCreated { export: export(1, 5000), message: None });
     let created: ExportCreated = result(&line);
     assert!(line.len() <= LIMIT && created.export.items_total == Some(5000));
-    let line = answer_line("1", rows(vec![export(1, 200); 100]));
+    let line = answer_line("1", listed(vec![export(1, 200); 100]));
     let rows = result::<ExportRows>(&line);
     assert!(
         line.len() <= LIMIT && rows.truncated && rows.exports.iter().all(|export| export.items.len() == 200)

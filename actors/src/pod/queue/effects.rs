@@ -43,8 +43,8 @@ pub(super) struct Pending {
     stored: Ids,
     /// Changed visibly; the subject of the request first.
     changed: Ids,
-    /// Changed their place in the queue.
-    moved: Ids,
+    /// The first row of the queue from which on places changed.
+    moved_from: Option<i64>,
     texts: Ids,
     removed: Vec<TaskId>,
     audits: Vec<Change>,
@@ -86,8 +86,9 @@ impl Pending {
         self.texts.add(id);
     }
 
-    pub(super) fn moved(&mut self, id: &TaskId) {
-        self.moved.add(id);
+    /// Everybody in the queue behind that row has another place.
+    pub(super) fn moved(&mut self, row: i64) {
+        self.moved_from = Some(self.moved_from.map_or(row, |from| from.min(row)));
     }
 
     pub(super) fn removed(&mut self, id: TaskId) {
@@ -158,7 +159,8 @@ impl Queue {
         if pending.config {
             changes.push(Change::PutConfig(Box::new(self.config.clone())));
         }
-        let only_moved = pending.moved.order.iter().filter(|id| !pending.changed.known.contains(*id));
+        let moved = pending.moved_from.into_iter().flat_map(|row| self.waiting.range(row..));
+        let only_moved = moved.map(|(_, id)| id).filter(|id| !pending.changed.known.contains(*id));
         let told: Vec<_> = pending.changed.order.iter().chain(only_moved).filter_map(record).collect();
         let mut events: Vec<_> = self.all_shown(told).map(|task| PodEvent::changed(&task)).collect();
         events.extend(pending.other_events);

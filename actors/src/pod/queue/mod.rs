@@ -118,11 +118,12 @@ impl Queue {
     }
 
     /// The same of many, without counting for each.
-    fn all_shown<'a>(
-        &self,
-        tasks: impl IntoIterator<Item = &'a TaskRecord>,
-    ) -> impl Iterator<Item = TaskSummary> {
-        let positions: HashMap<i64, usize> = self.waiting.keys().copied().zip(1..).collect();
+    fn all_shown(&self, tasks: Vec<&TaskRecord>) -> impl Iterator<Item = TaskSummary> {
+        let positions: HashMap<i64, usize> =
+            match tasks.iter().any(|task| task.summary.status == TaskStatus::Queued) {
+                true => self.waiting.keys().copied().zip(1..).collect(),
+                false => HashMap::new(),
+            };
         tasks.into_iter().map(move |task| TaskSummary {
             queued_position: positions.get(&task.row).copied().unwrap_or(0),
             ..task.summary.clone()
@@ -280,12 +281,9 @@ impl Queue {
         self.tasks.insert(id, record);
     }
 
-    /// Everybody behind that row moves up.
     fn leave_queue(&mut self, row: i64) {
         if self.waiting.remove(&row).is_some() {
-            for id in self.waiting.range(row..).map(|(_, id)| id) {
-                self.effects.moved(id);
-            }
+            self.effects.moved(row);
         }
     }
 }

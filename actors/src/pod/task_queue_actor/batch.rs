@@ -97,8 +97,11 @@ impl Entry {
         Self { read: Some(read), ..Self::new(effects, settle) }
     }
 
-    /// A request that was refused because of what is in memory: if that is lost, so is the reason.
+    /// A request that was refused because of what is in memory, or panicked: if memory is lost, so is the reason.
     pub(super) fn refused<T: Send + 'static>(refusal: Refusal, reply: Reply<T>) -> Self {
+        if matches!(refusal, Refusal::Panicked) {
+            return Self::certain(Err(refusal), reply);
+        }
         Self::new(Effects::default(), move |saved, _, _| {
             reply.send(saved.and_then(|()| Err(refusal.into())));
         })
@@ -121,6 +124,11 @@ impl Entry {
     pub(super) fn with_lease(mut self, taken: Option<TaskId>) -> Self {
         self.leased.extend(taken);
         self
+    }
+
+    /// Something was done on the disk for it.
+    pub(super) fn with_undo(self, undo: Option<Undo>) -> Self {
+        Self { undo, ..self }
     }
 
     fn needs_the_database(&self) -> bool {
@@ -146,11 +154,12 @@ impl TaskQueueActor {
             if open.db.is_none() {
                 return;
             }
-            if let Some(why) = open.stale.clone() {
-                // What was carried out on top of what is not so.
-                let lost = std::mem::take(&mut open.pending);
-                self.lose(lost, &why, ctx);
-                return self.reload(ctx);
+            if open.stale.is_some() {
+                // A request that is being prepared leads here again.
+                if !open.preparing {
+                    self.reload(ctx);
+                }
+                return;
             }
             match open.pending.pop_front_if(|entry| !entry.needs_the_database()) {
                 Some(entry) => self.settle(entry, ctx),
@@ -206,9 +215,9 @@ impl TaskQueueActor {
             Ok(()) => batch.into_iter().for_each(|entry| self.settle(entry, ctx)),
             Err(why) => {
                 tracing::error!(error = why, "changes could not be saved");
+                open.lost = batch;
                 open.stale = Some(why.clone());
                 self.diagnose(LogLevel::Error, format!("changes could not be saved: {why}"));
-                self.lose(batch, &why, ctx);
             }
         }
         self.flush(ctx);
@@ -243,24 +252,14 @@ impl TaskQueueActor {
         }
     }
 
-    /// None of this is durable, and memory will be loaded again: it did not happen.
-    fn lose(&mut self, entries: impl IntoIterator<Item = Entry>, why: &str, ctx: &mut Context<Self>) {
-        for entry in entries {
-            for task in entry.leased {
-                self.leases.recipient().do_send(ReleaseLease { task });
-            }
-            if let State::Open(open) = &mut self.state {
-                open.undo.extend(entry.undo);
-            }
-            (entry.settle)(Err(Refusal::NotSaved(why.to_owned()).into()), self, ctx);
-        }
-    }
-
-    /// Brings memory, and the disk, back to what is durable, while every message waits.
+    /// Brings memory, and the disk, back to what is durable, while every message waits; answers those whose work is lost
+    /// by that: what was not saved, and what was carried out on top of it.
     fn reload(&mut self, ctx: &mut Context<Self>) {
         let State::Open(open) = &mut self.state else { return };
-        let Some(mut db) = open.db.take() else { return };
-        let undo = std::mem::take(&mut open.undo);
+        let (Some(mut db), Some(why)) = (open.db.take(), open.stale.clone()) else { return };
+        let mut lost = std::mem::take(&mut open.lost);
+        lost.extend(open.pending.drain(..));
+        let undo: Vec<Undo> = lost.iter_mut().filter_map(|entry| entry.undo.take()).collect();
         let closing = !open.closing.is_empty();
         let work = spawn_blocking(move || {
             let loaded = catch_unwind(AssertUnwindSafe(|| {
@@ -270,6 +269,7 @@ impl TaskQueueActor {
             (db, loaded.unwrap_or_else(|_| Err("reading the database again panicked".to_owned())))
         });
         ctx.wait(work.into_actor(self).map(move |ended, actor, ctx| {
+            lost.into_iter().for_each(|entry| actor.lose(entry, &why, ctx));
             let (State::Open(open), Ok((db, loaded))) = (&mut actor.state, ended) else {
                 actor.state = State::Stopped;
                 return;
@@ -292,5 +292,12 @@ impl TaskQueueActor {
                 }
             }
         }));
+    }
+    /// It did not happen.
+    fn lose(&mut self, entry: Entry, why: &str, ctx: &mut Context<Self>) {
+        for task in entry.leased {
+            self.leases.recipient().do_send(ReleaseLease { task });
+        }
+        (entry.settle)(Err(Refusal::NotSaved(why.to_owned()).into()), self, ctx);
     }
 }

@@ -22,6 +22,8 @@ use crate::pod::queue::{Effects, Queue};
 
 /// How many diagnostics are kept.
 const DIAGNOSTICS: usize = 50;
+/// The most characters of one: it may repeat what a host has sent.
+const DIAGNOSTIC_CHARS: usize = 2000;
 
 impl Handler<Call<Initialize>> for TaskQueueActor {
     type Result = AtomicResponse<Self, ()>;
@@ -128,9 +130,9 @@ impl TaskQueueActor {
         self.keep(Diagnostic { at, level, message });
     }
 
-    fn keep(&mut self, diagnostic: Diagnostic) {
-        let message = &diagnostic.message;
-        match diagnostic.level {
+    fn keep(&mut self, Diagnostic { at, level, message }: Diagnostic) {
+        let message = cut(&message, DIAGNOSTIC_CHARS).to_owned();
+        match level {
             LogLevel::Error => tracing::error!("{message}"),
             LogLevel::Warn => tracing::warn!("{message}"),
             _ => tracing::info!("{message}"),
@@ -138,7 +140,7 @@ impl TaskQueueActor {
         if self.diagnostics.len() == DIAGNOSTICS {
             self.diagnostics.pop_front();
         }
-        self.diagnostics.push_back(diagnostic);
+        self.diagnostics.push_back(Diagnostic { at, level, message });
     }
 
     fn health(&self) -> HealthReport {

@@ -68,12 +68,14 @@ struct Open {
     queue: Queue,
     /// Why `queue` is not to be trusted and has to be loaded again, if it has to.
     stale: Option<String>,
+    /// Whether a request is between being looked at and being carried out: `queue` is not replaced under it.
+    preparing: bool,
     /// Not here while a commit is under way.
     db: Option<PodDb>,
     /// Carried out in memory, waiting for the commit under way.
     pending: VecDeque<Entry>,
-    /// Of requests that were lost; carried out when memory is loaded again.
-    undo: Vec<Undo>,
+    /// Was in a commit that failed; answered when `queue` is loaded again.
+    lost: Vec<Entry>,
     /// `shutdown`, and what came after it: settled when everything is durable and the database is closed.
     closing: Vec<Entry>,
     /// How much work on files goes on, or waits to, beside the queue.
@@ -94,10 +96,11 @@ impl Open {
             site,
             queue,
             stale: None,
+            preparing: false,
             locked: db.keep_locked(),
             db: Some(db),
             pending: VecDeque::new(),
-            undo: Vec::new(),
+            lost: Vec::new(),
             closing: Vec::new(),
             later: 0,
             impatient: false,
@@ -185,9 +188,12 @@ impl TaskQueueActor {
         reply: Reply<V::Result>,
         ctx: &mut Context<Self>,
     ) {
-        let entry = match self
-            .work(V::NAME, |queue, at| request.apply(queue, Facts { at, taken: taken.is_some(), found }))
-        {
+        if let Err(refusal) = self.open() {
+            // Memory was lost meanwhile, and with it what the disk was prepared for.
+            return self.give_up(refusal, taken, V::discard(found), reply, ctx);
+        }
+        let facts = |at| Facts { at, taken: taken.is_some(), found };
+        let entry = match self.work(V::NAME, |queue, at| request.apply(queue, facts(at))) {
             Ok((outcome, effects)) => {
                 for (task, lease) in effects.leased.iter().cloned() {
                     // A task that is made now is no former one's of that name, whose deletion may still wait.
@@ -196,32 +202,36 @@ impl TaskQueueActor {
                 }
                 Entry::of(outcome, effects, reply).with_lease(taken)
             }
-            Err(refusal) => return self.give_up(refusal, taken, reply, ctx),
+            Err(refusal) => return self.give_up(refusal, taken, None, reply, ctx),
         };
         self.enqueue(entry, ctx);
     }
 
-    /// Refuses a request that a task was taken for.
+    /// Refuses a request that a task was taken for, or the disk prepared.
     fn give_up<T: Send + 'static>(
         &mut self,
         refusal: Refusal,
         taken: Option<TaskId>,
+        undo: Option<Undo>,
         reply: Reply<T>,
         ctx: &mut Context<Self>,
     ) {
         if let Some(task) = taken {
             self.leases.recipient().do_send(ReleaseLease { task });
         }
-        self.refuse(refusal, reply, ctx);
+        self.enqueue(Entry::refused(refusal, reply).with_undo(undo), ctx);
     }
 
     /// Puts a refusal behind the answers that wait.
     fn refuse<T: Send + 'static>(&mut self, refusal: Refusal, reply: Reply<T>, ctx: &mut Context<Self>) {
-        let entry = match refusal {
-            Refusal::Panicked => Entry::certain(Err(refusal), reply),
-            refusal => Entry::refused(refusal, reply),
-        };
-        self.enqueue(entry, ctx);
+        self.enqueue(Entry::refused(refusal, reply), ctx);
+    }
+
+    /// From here on memory stays what it is, though it may be known to be lost, until this is called with `false`.
+    fn preparing(&mut self, whether: bool) {
+        if let State::Open(open) = &mut self.state {
+            open.preparing = whether;
+        }
     }
 }
 
@@ -249,6 +259,7 @@ impl<V: Verb> Handler<Call<V>> for TaskQueueActor {
                 return nothing_more();
             }
         };
+        self.preparing(true);
         let leases = self.leases.clone();
         let work = async move {
             let taken = match claim {
@@ -262,10 +273,13 @@ impl<V: Verb> Handler<Call<V>> for TaskQueueActor {
             };
             Ok((found, taken))
         };
-        AtomicResponse::new(Box::pin(work.into_actor(self).map(|prepared, actor, ctx| match prepared {
-            Ok((Ok(found), taken)) => actor.carry_out(request, found, taken, reply, ctx),
-            Ok((Err(refusal), taken)) => actor.give_up(refusal, taken, reply, ctx),
-            Err(refusal) => actor.refuse(refusal, reply, ctx),
+        AtomicResponse::new(Box::pin(work.into_actor(self).map(|prepared, actor, ctx| {
+            actor.preparing(false);
+            match prepared {
+                Ok((Ok(found), taken)) => actor.carry_out(request, found, taken, reply, ctx),
+                Ok((Err(refusal), taken)) => actor.give_up(refusal, taken, None, reply, ctx),
+                Err(refusal) => actor.refuse(refusal, reply, ctx),
+            }
         })))
     }
 }

@@ -43,6 +43,11 @@ pub(in crate::pod) trait Verb: Method {
         Look::Ready(Self::Found::default())
     }
 
+    /// What takes back what [`Self::look`] did on the disk, if it comes to nothing.
+    fn discard(_: Self::Found) -> Option<Undo> {
+        None
+    }
+
     /// Changes the queue, or refuses and changes nothing.
     fn apply(self, queue: &mut Queue, facts: Facts<Self::Found>) -> Result<Outcome<Self::Result>, Refusal>;
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use cofferdam_protocol::pod::{Reserved, Subdir, TaskReserve, TaskStatus, TaskSummary, label};
+use cofferdam_protocol::pod::{Reserved, SandboxPolicy, Subdir, TaskReserve, TaskStatus, TaskSummary, label};
 use cofferdam_storage::pod::{check_root, make_task_dir, policy};
 
 use super::{Facts, Look, Outcome, Queue, Refusal, Site, Undo, Verb};
@@ -12,6 +12,7 @@ pub(in crate::pod) struct Place {
     root: String,
     subdir: String,
     dir: String,
+    policy: SandboxPolicy,
     /// Removes the directory again.
     undo: Undo,
 }
@@ -41,17 +42,22 @@ impl Verb for TaskReserve {
                 let subdir = accepted?;
                 let made = make_task_dir(&site.disk, Path::new(&root), &subdir, &task)?;
                 let dir = made.path.to_string_lossy().into_owned();
+                let policy = policy(&root, &dir);
                 let undo = Box::new(move || made.unmake(&site.disk));
-                Ok(Place { root, subdir: subdir.to_string(), dir, undo })
+                Ok(Place { root, subdir: subdir.to_string(), dir, policy, undo })
             };
             Some(place())
         }))
     }
 
+    fn discard(found: Self::Found) -> Option<Undo> {
+        Some(found?.ok()?.undo)
+    }
+
     fn apply(self, queue: &mut Queue, facts: Facts<Self::Found>) -> Result<Outcome<Reserved>, Refusal> {
-        let Place { root, subdir, dir, undo } = facts.found.unwrap_or(Err(Refusal::NoSandboxRoot))?;
+        let Place { root, subdir, dir, policy, undo } = facts.found.unwrap_or(Err(Refusal::NoSandboxRoot))?;
         let start_now = queue.starts_new();
-        let policy = start_now.then(|| policy(&root, &dir));
+        let policy = start_now.then_some(policy);
         let config = queue.config();
         let (status, queued_at) = match start_now {
             true => (TaskStatus::Starting, 0),

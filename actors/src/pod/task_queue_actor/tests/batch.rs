@@ -156,9 +156,7 @@ async fn whichever_commit_fails_memory_is_what_the_database_says_and_work_goes_o
 #[actix::test]
 async fn a_lost_reservation_leaves_no_lease_and_a_lost_deletion_takes_none() {
     let fixture = Fixture::with_slots(2).await;
-    fixture.reserve("a").await;
-    fixture.done::<TaskTurnStarted>(turn("a", 1)).await;
-    fixture.done::<TaskTurnEnded>(turn("a", 1)).await;
+    fixture.ended("a").await;
     fixture.commits.fail(1, 1, EIO);
     fixture.commits.hold();
     fixture.call("delete", params::<TaskDelete>(json!({"taskId": "a"})));
@@ -171,6 +169,79 @@ async fn a_lost_reservation_leaves_no_lease_and_a_lost_deletion_takes_none() {
     fixture.done::<TaskHeartbeat>(held("a")).await;
     fixture.done::<TaskDelete>(json!({"taskId": "a"})).await;
     assert_eq!(fixture.done::<DiagnosticsGet>(json!({})).await.counts.leases, 0);
+}
+
+#[actix::test]
+async fn a_new_task_of_a_name_whose_deletion_is_under_way_is_its_own_holders() {
+    let fixture = Fixture::with_slots(2).await;
+    fixture.ended("a").await;
+    fixture.commits.hold();
+    fixture.call("delete", params::<TaskDelete>(json!({"taskId": "a"})));
+    fixture.call("reserve", params::<TaskReserve>(json!({"taskId": "a", "sessionId": "s", "leaseId": "M"})));
+    fixture.applied().await;
+    fixture.commits.let_go();
+    fixture.heard().await;
+    fixture.done::<TaskHeartbeat>(json!({"taskId": "a", "leaseId": "M"})).await;
+    fixture.call("old", params::<TaskHeartbeat>(held("a")));
+    assert_eq!(fixture.heard().await, ["old STALE_LEASE"]);
+}
+
+#[actix::test]
+async fn a_reservation_that_is_lost_has_no_directory_by_the_time_it_is_answered() {
+    let fixture = Fixture::with_slots(2).await;
+    fixture.said.take();
+    fixture.commits.fail(1, 1, EIO);
+    let (said, dir) = (fixture.said.clone(), fixture.dir.path().join("root/a"));
+    let reply = Reply::new(move |answer: Result<Reserved, Failure>| {
+        said.say(format!("refused {}, directory {}", answer.is_err(), dir.exists()));
+    });
+    let request = params(json!({"taskId": "a", "sessionId": "s", "leaseId": "L"}));
+    fixture.queue.do_send(Call::<TaskReserve> { request, reply });
+    assert_eq!(fixture.heard().await, ["refused true, directory false"]);
+}
+
+/// A commit that has ended, of which the actor has yet to hear, when the next request comes: what that is prepared on is
+/// lost before it is carried out.
+#[test]
+fn a_request_that_is_prepared_on_memory_that_is_lost_is_lost_with_it() {
+    on_one_blocking_thread(async {
+        for request in [
+            json!({"taskId": "a", "sessionId": "s-a", "leaseId": "M"}),
+            json!({"taskId": "b", "sessionId": "s-b", "leaseId": "M"}),
+        ] {
+            let fixture = Fixture::with_slots(2).await;
+            fixture.ended("a").await;
+            fixture.said.take();
+            fixture.commits.fail(1, 1, EIO);
+            fixture.commits.hold();
+            fixture.call("delete", params::<TaskDelete>(json!({"taskId": "a"})));
+            fixture.applied().await;
+            fixture.commits.let_go();
+            blocking_work_ended();
+            fixture.call("reserve", params::<TaskReserve>(request));
+            assert_eq!(fixture.heard().await, ["delete DB_ERROR", "reserve DB_ERROR"]);
+            assert_eq!(fixture.agreed().await.tasks.len(), 1);
+            assert!(!fixture.dir.path().join("root/b").exists());
+            fixture.done::<TaskHeartbeat>(held("a")).await;
+            tokio::time::resume();
+        }
+    });
+}
+
+/// Runs a test where one piece of blocking work ends before the next begins.
+fn on_one_blocking_thread(test: impl Future<Output = ()>) {
+    let runtime = || {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        runtime.enable_all().max_blocking_threads(1).build().unwrap()
+    };
+    System::with_tokio_rt(runtime).block_on(test);
+}
+
+/// Waits until all blocking work has ended, and lets nobody hear of that.
+fn blocking_work_ended() {
+    let (sender, ended) = std::sync::mpsc::channel();
+    spawn_blocking(move || sender.send(()));
+    ended.recv().unwrap();
 }
 
 #[actix::test]
@@ -251,9 +322,7 @@ async fn a_request_the_mailbox_has_no_room_for_is_answered() {
 #[actix::test]
 async fn a_reattach_that_is_lost_gives_its_lease_back() {
     let fixture = Fixture::with_slots(2).await;
-    fixture.reserve("a").await;
-    fixture.done::<TaskTurnStarted>(turn("a", 1)).await;
-    fixture.done::<TaskTurnEnded>(turn("a", 1)).await;
+    fixture.ended("a").await;
     pass(31 * SECOND).await;
     fixture.commits.fail(1, 1, EIO);
     let reattach = |lease: &str| params::<TaskReattach>(json!({"taskId": "a", "leaseId": lease}));

@@ -39,6 +39,14 @@ async fn a_relative_path_is_no_database() {
 }
 
 #[actix::test]
+async fn however_long_a_refused_path_is_its_diagnostic_is_short() {
+    let fixture = Fixture::closed();
+    let request = Initialize { db_path: "x".repeat(1_000_000), ..fixture.initialize() };
+    assert_eq!(fixture.ask(request).await.unwrap_err().code, Code::BadRequest);
+    assert!(fixture.diagnostics().await[0].len() < 3000);
+}
+
+#[actix::test]
 async fn after_a_failure_initialize_runs_in_full() {
     let fixture = Fixture::closed();
     std::fs::create_dir_all(fixture.db_path().parent().unwrap()).unwrap();

@@ -190,6 +190,13 @@ impl Fixture {
         .await
     }
 
+    /// A task that has had its turn.
+    async fn ended(&self, id: &str) {
+        self.reserve(id).await;
+        self.done::<TaskTurnStarted>(turn(id, 1)).await;
+        self.done::<TaskTurnEnded>(turn(id, 1)).await;
+    }
+
     async fn task(&self, id: &str) -> TaskSummary {
         self.done::<TaskGet>(json!({"taskId": id})).await.task
     }

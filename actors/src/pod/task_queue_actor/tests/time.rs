@@ -132,9 +132,7 @@ async fn a_dispatched_task_whose_host_is_gone_gives_its_slot_back() {
 #[actix::test]
 async fn a_task_that_was_only_looked_at_gives_its_slot_back_after_60_s() {
     let fixture = Fixture::with_slots(1).await;
-    fixture.reserve("a").await;
-    fixture.done::<TaskTurnStarted>(turn("a", 1)).await;
-    fixture.done::<TaskTurnEnded>(turn("a", 1)).await;
+    fixture.ended("a").await;
     let ended = fixture.task("a").await.ended_at;
     fixture.done::<TaskReattach>(held("a")).await;
     assert_eq!(fixture.reserve("c").await.queued_position, 1);
