@@ -1,6 +1,5 @@
 //! Where a task's files are.
 
-use std::io;
 use std::path::{Path, PathBuf};
 
 use cofferdam_protocol::pod::TaskSummary;
@@ -40,14 +39,8 @@ impl TaskPlace {
             }
         };
         let Some(root) = open_root(root)? else { return Ok(None) };
-        match hold(&root, &path)? {
-            Some(held) => match held.stat().kind {
-                FileKind::Directory => Root::held(held).map(Some).map_err(|error| self.failed(error)),
-                FileKind::Symlink => Err(outside(&path)),
-                _ => Ok(None),
-            },
-            None => Ok(None),
-        }
+        let Some(dir) = hold_dir(&root, &path)? else { return Ok(None) };
+        Root::held(dir).map(Some).map_err(|error| Error::files(self.dir.display().to_string(), error))
     }
 
     /// The way from a sandbox root to the directory, which is neither the root nor outside of it.
@@ -65,10 +58,6 @@ impl TaskPlace {
 
     fn outside(&self) -> Error {
         Error::PathOutside(format!("{} is not in the task's sandbox root", self.dir.display()))
-    }
-
-    pub(super) fn failed(&self, error: io::Error) -> Error {
-        Error::files(self.dir.display().to_string(), error)
     }
 }
 
@@ -90,6 +79,16 @@ pub(super) fn hold(root: &Root, path: &RelPath) -> Result<Option<Held>> {
         Some(Errno::LOOP | Errno::XDEV) => Err(outside(path)),
         _ => Err(Error::files(path.to_string(), error)),
     })
+}
+
+/// Holds the directory at a path; `None` if there is none. Refuses a link in its place, too.
+pub(super) fn hold_dir(root: &Root, path: &RelPath) -> Result<Option<Held>> {
+    let held = hold(root, path)?;
+    match held.as_ref().map(|held| held.stat().kind) {
+        Some(FileKind::Directory) => Ok(held),
+        Some(FileKind::Symlink) => Err(outside(path)),
+        _ => Ok(None),
+    }
 }
 
 /// The refusal of a path that a link or a mount leads elsewhere.

@@ -67,6 +67,11 @@ impl Protected {
         inside.then(text)
     }
 
+    /// The first place that a directory, which must exist, is or contains: what it is called, and where it is.
+    pub(in crate::pod) fn inside(&self, dir: &Path) -> io::Result<Option<(&'static str, &Path)>> {
+        Ok(self.within(dir, &Resolved::new(dir)?))
+    }
+
     /// The first place that the directory `lexical`, which is `resolved` once its links are followed, is or contains:
     /// what it is called, and where it is.
     pub(super) fn within(&self, lexical: &Path, resolved: &Resolved) -> Option<(&'static str, &Path)> {
