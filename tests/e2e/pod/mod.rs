@@ -7,6 +7,8 @@ use serde_json::Value;
 
 mod config;
 mod database;
+mod exports;
+mod files;
 mod frames;
 mod host;
 mod leases;

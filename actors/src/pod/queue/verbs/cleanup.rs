@@ -43,8 +43,9 @@ impl Queue {
         self.check_unused(&task.id)?;
         let Some(place) = TaskPlace::of(task) else { return Ok(None) };
         let (root, dir) = (Path::new(&task.sandbox_root), Path::new(&task.task_dir));
-        if dir == root {
-            let what = format!("{} is the sandbox root itself, which stays", dir.display());
+        let current = Path::new(&self.config.sandbox_root);
+        if dir == root || (current.is_absolute() && current.starts_with(dir)) {
+            let what = format!("{} is the sandbox root itself, or around it, and stays", dir.display());
             return Err(RootRefusal::Protected(what).into());
         }
         if root.is_absolute() && !dir.starts_with(root) {
