@@ -28,7 +28,7 @@ pub(super) async fn create(
     let admitted = tools.ask(AdmitExport { id: id.clone(), request }).await??;
     let (held, remember_for) = (admitted.held.clone(), admitted.remember_for.clone());
     let done = carry_out(&tools, clock, progress, &id, admitted).await;
-    tools.release(held);
+    tools.release(held).await;
     let export = done?;
     prune(&tools, &id).await;
     let message = match remember {

@@ -41,9 +41,9 @@ impl Tools {
     }
 
     /// Nobody works on the task's files any more.
-    pub(super) fn release(&self, task: TaskId) {
+    pub(super) async fn release(&self, task: TaskId) {
         // An owner that is gone holds nothing.
-        self.owner.recipient().do_send(ReleaseFiles { task });
+        let _ = self.ask(ReleaseFiles { task }).await;
     }
 
     /// Something that a person should know.

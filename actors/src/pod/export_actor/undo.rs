@@ -22,7 +22,7 @@ pub(super) async fn undo(tools: Tools, id: String, at: i64) -> Result<ExportUndo
     }
     .await;
     if let Some(task) = held {
-        tools.release(task);
+        tools.release(task).await;
     }
     undone
 }
