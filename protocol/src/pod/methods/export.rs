@@ -112,9 +112,13 @@ impl Answer for ExportRows {
                 record.show_part_of(total);
                 dropped
             }
-            _ => {
+            // The newest stays: of that, files can be left out.
+            [_, ..] => {
                 self.truncated = true;
-                drop_last(&mut self.exports, excess)
+                let mut older = self.exports.split_off(1);
+                let dropped = drop_last(&mut older, excess);
+                self.exports.append(&mut older);
+                dropped
             }
         }
     }
