@@ -95,10 +95,7 @@ impl PodDb {
 
     /// Bytes of the database and its log.
     pub fn size(&self) -> u64 {
-        let mut log = self.file.clone().into_os_string();
-        log.push("-wal");
-        let len = |path: &Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
-        len(&self.file) + len(Path::new(&log))
+        connection::len(&self.file) + connection::len(&connection::log_of(&self.file))
     }
 
     /// Empties the write-ahead log into the database and closes it.
