@@ -447,7 +447,7 @@ fn a_transcript_that_is_too_long_loses_its_beginning() {
         think: String::new(),
     };
     let line =
-        answer_line("1", LegacyLog { entries: (0..500).map(entry).collect(), truncated: false });
+        answer_line("1", LegacyLog { entries: (0..500).map(entry).collect(), truncated: false, notes: None });
     let log = result::<LegacyLog>(&line);
     assert!(line.len() <= LIMIT && log.truncated);
     let seqs: Vec<i64> = log.entries.iter().map(|entry| entry.seq).collect();

@@ -10,6 +10,9 @@ use crate::pod::error::Result;
 
 const DAY_MS: i64 = 86_400_000;
 
+/// The keys of the configuration that say how much is kept.
+const BOUNDS: [&str; 3] = ["maxTasks", "maxExports", "retentionDays"];
+
 /// What decides whether a task's record goes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Candidate {
@@ -26,10 +29,16 @@ impl Candidate {
     }
 }
 
-/// Removes records as the configuration says.
+/// Removes records as the configuration says. If what it says of that cannot be read nothing goes: by the defaults,
+/// what somebody wanted to keep might.
 pub(super) fn prune(db: &mut PodDb, now: i64) -> Result<Vec<Diagnostic>> {
+    let (config, complaints) = db.read(config::load)?;
+    let unread = |key: &str| complaints.iter().any(|why| why.starts_with(&format!("{key}: ")));
+    if let Some(key) = BOUNDS.into_iter().find(|key| unread(key)) {
+        let message = format!("no old records were removed, since {key} cannot be read; set it again");
+        return Ok(vec![diagnostic(now, LogLevel::Warn, message)]);
+    }
     let (old_tasks, old_exports) = db.write(|database| {
-        let (config, _) = config::load(database, now)?;
         let rows: Vec<(i64, String, i64, i64)> = tasks::table
             .select((tasks::row, tasks::status, tasks::created_at, tasks::ended_at))
             .load(database)?;

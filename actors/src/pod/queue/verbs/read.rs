@@ -46,9 +46,7 @@ impl Verb for TaskLegacyLog {
 
     fn apply(self, queue: &mut Queue, _: Facts<()>) -> Result<Outcome<LegacyLog>, Refusal> {
         queue.task(&self.task_id)?;
-        Ok(Outcome::Read(Box::new(move |db| {
-            Ok(LegacyLog { entries: db.legacy_log(&self.task_id)?, truncated: false })
-        })))
+        Ok(Outcome::Read(Box::new(move |db| Ok(db.legacy_log(&self.task_id)?))))
     }
 }
 
@@ -63,10 +61,10 @@ impl Verb for ExportList {
             item_limit: self.item_limit.map_or(ExportPage::ITEMS, size),
         };
         Ok(Outcome::Read(Box::new(move |db| {
-            let exports = db.exports(&page)?;
+            let found = db.exports(&page)?;
             match page.export {
-                Some(id) if exports.is_empty() => Err(Refusal::ExportNotFound(id)),
-                _ => Ok(ExportRows { exports, truncated: false }),
+                Some(id) if found.exports.is_empty() => Err(Refusal::ExportNotFound(id)),
+                _ => Ok(found),
             }
         })))
     }
