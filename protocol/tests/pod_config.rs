@@ -250,7 +250,7 @@ proptest! {
             let equal = match (taken, *value) {
                 (Value::Number(taken), Value::Number(given)) => taken.as_f64() == given.as_f64(),
                 (Value::String(taken), Value::String(given)) if *key == "sandboxRoot" => {
-given.is_empty() || root(given).is_ok_and(|root| root == *taken)
+                    given.is_empty() || root(given).is_ok_and(|root| root == *taken)
                 }
                 (taken, given) => taken == given,
             };

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use cofferdam_protocol::pod::*;
 use proptest::prelude::*;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
@@ -35,7 +36,44 @@ fn value(line: &str) -> Value {
 }
 
 fn result<T: DeserializeOwned>(line: &str) -> T {
-    serde_json::from_value(value(line)["result"].take()).unwrap()
+    #[derive(Deserialize)]
+    struct Success<T> {
+        result: T,
+    }
+    serde_json::from_str::<Success<T>>(line).unwrap().result
+}
+
+/// A task with that description and little else.
+fn task(id: usize, description: String) -> TaskSummary {
+    TaskSummary {
+        id: id.to_string(),
+        session_id: String::new(),
+        main_session_id: String::new(),
+        label: String::new(),
+        description,
+        status: TaskStatus::Completed,
+        subdir: String::new(),
+        task_dir: String::new(),
+        sandbox_root: String::new(),
+        created_at: i64::MIN,
+        queued_at: i64::MIN,
+        started_at: i64::MIN,
+        ended_at: i64::MIN,
+        turns: i64::MIN,
+        timeout_ms: i64::MIN,
+        allow: Vec::new(),
+        available_tools: Vec::new(),
+        preset_id: String::new(),
+        model: ModelChoice::default(),
+        sandbox_mode: "workspace-write".to_owned(),
+        sandbox_probe: "skipped-no-parent".to_owned(),
+        fs_denied: false,
+        last_text: String::new(),
+        error: String::new(),
+        legacy: false,
+        turn_deadline: i64::MIN,
+        queued_position: usize::MAX,
+    }
 }
 
 /// A task whose every text is as long as it may be, made of what takes most room in JSON.
@@ -46,45 +84,16 @@ fn longest_task() -> TaskSummary {
         session_id: chars(256),
         main_session_id: chars(256),
         label: chars(120),
-        description: chars(65_536),
-        status: TaskStatus::Completed,
         subdir: "x".repeat(8 * 65),
         task_dir: chars(2 * 4096),
         sandbox_root: chars(4096),
-        created_at: i64::MIN,
-        queued_at: i64::MIN,
-        started_at: i64::MIN,
-        ended_at: i64::MIN,
-        turns: i64::MIN,
-        timeout_ms: i64::MIN,
         allow: (0..256).map(|_| chars(128)).collect(),
         available_tools: (0..256).map(|_| chars(128)).collect(),
         preset_id: chars(256),
         model: ModelChoice { provider: chars(256), model: chars(256), reasoning_effort: Some(chars(256)) },
-        sandbox_mode: "workspace-write".to_owned(),
-        sandbox_probe: "skipped-no-parent".to_owned(),
-        fs_denied: false,
         last_text: chars(4000),
         error: chars(2000),
-        legacy: false,
-        turn_deadline: i64::MIN,
-        queued_position: usize::MAX,
-    }
-}
-
-fn task(id: usize, description: String) -> TaskSummary {
-    let empty = TaskSummary { description, allow: Vec::new(), available_tools: Vec::new(), ..longest_task() };
-    TaskSummary {
-        id: id.to_string(),
-        session_id: String::new(),
-        main_session_id: String::new(),
-        label: String::new(),
-        task_dir: String::new(),
-        sandbox_root: String::new(),
-        model: ModelChoice::default(),
-        last_text: String::new(),
-        error: String::new(),
-        ..empty
+        ..task(0, chars(65_536))
     }
 }
 
@@ -370,7 +379,7 @@ fn an_answer_of_exactly_the_limit_is_printed_and_one_byte_more_is_not() {
 
 #[test]
 fn a_list_of_tasks_that_is_too_long_loses_its_oldest_and_no_more_than_it_must() {
-    let rows = TaskRows { tasks: (0..2000).map(|id| task(id, "d".repeat(4000))).collect(), truncated: false };
+    let rows = TaskRows { tasks: (0..1100).map(|id| task(id, "d".repeat(4000))).collect(), truncated: false };
     let one = serde_json::to_string(&rows.tasks[0]).unwrap().len();
     let line = answer_line("1", rows);
     assert!(line.len() <= LIMIT && line.len() + 2 * (one + 10) > LIMIT, "{}", line.len());
@@ -399,17 +408,20 @@ fn the_answer_to_initialize_gives_up_exports_before_tasks() {
         assert!(read.exports.iter().enumerate().all(|(at, export)| export.id == at.to_string()));
         (read.tasks.len(), read.exports.len(), read.truncated)
     };
-    assert_eq!(read(10, 10), (10, 10, false));
-    let (tasks, exports, truncated) = read(10, 30);
-    assert!(tasks == 10 && (10..30).contains(&exports) && truncated);
-    let (tasks, exports, truncated) = read(1500, 20);
-    assert!((500..1500).contains(&tasks) && exports == 0 && truncated);
+    assert_eq!(read(10, 3), (10, 3, false));
+    let (tasks, exports, truncated) = read(10, 22);
+    assert!(tasks == 10 && (15..22).contains(&exports) && truncated);
+    let (tasks, exports, truncated) = read(1800, 1);
+    assert!((1200..1800).contains(&tasks) && exports == 0 && truncated);
+}
+
+fn export_rows(exports: Vec<ExportRecord>) -> ExportRows {
+    ExportRows { exports, remembered: BTreeMap::new(), truncated: false }
 }
 
 #[test]
 fn a_page_of_one_exports_files_that_is_too_long_is_cut() {
-    let listed = |exports| ExportRows { exports, remembered: BTreeMap::new(), truncated: false };
-    let line = answer_line("1", listed(vec![export(1, 5000)]));
+    let line = answer_line("1", export_rows(vec![export(1, 5000)]));
     assert!(line.len() <= LIMIT);
     let rows = result::<ExportRows>(&line);
     let record = &rows.exports[0];
@@ -417,11 +429,24 @@ fn a_page_of_one_exports_files_that_is_too_long_is_cut() {
     let line = answer_line("1", ExportCreated { export: export(1, 5000), message: None });
     let created: ExportCreated = result(&line);
     assert!(line.len() <= LIMIT && created.export.items_total == Some(5000));
-    let line = answer_line("1", listed(vec![export(1, 200); 100]));
-    let rows = result::<ExportRows>(&line);
-    assert!(
-        line.len() <= LIMIT && rows.truncated && rows.exports.iter().all(|export| export.items.len() == 200)
-    );
+}
+
+#[test]
+fn a_list_of_exports_that_is_too_long_loses_its_oldest_but_never_all() {
+    let listed = |exports| {
+        let line = answer_line("1", export_rows(exports));
+        assert!(line.len() <= LIMIT);
+        result::<ExportRows>(&line)
+    };
+    let rows = listed((0..24).map(|id| export(id, 200)).collect());
+    assert!(rows.truncated && (15..24).contains(&rows.exports.len()));
+    for (at, export) in rows.exports.iter().enumerate() {
+        assert_eq!((&export.id, export.items.len()), (&at.to_string(), 200));
+    }
+    // The newest is longer than a line alone.
+    let rows = listed(vec![export(1, 5000), export(2, 0)]);
+    let [newest] = rows.exports.as_slice() else { panic!("{}", rows.exports.len()) };
+    assert!(rows.truncated && newest.id == "1" && newest.items_truncated && newest.items.len() > 3000);
 }
 
 #[test]
@@ -434,7 +459,8 @@ fn a_transcript_that_is_too_long_loses_its_beginning() {
         text: "\u{1}".repeat(4000),
         think: String::new(),
     };
-    let line = answer_line("1", LegacyLog { entries: (0..500).map(entry).collect(), truncated: false });
+    let line =
+        answer_line("1", LegacyLog { entries: (0..500).map(entry).collect(), truncated: false, notes: None });
     let log = result::<LegacyLog>(&line);
     assert!(line.len() <= LIMIT && log.truncated);
     let seqs: Vec<i64> = log.entries.iter().map(|entry| entry.seq).collect();
@@ -444,16 +470,16 @@ fn a_transcript_that_is_too_long_loses_its_beginning() {
 #[test]
 fn a_list_of_files_that_is_too_long_loses_its_end() {
     let row =
-        FileRow { rel_path: "\u{1}".repeat(2000), kind: FileType::File, size: 0, mtime: 0, lossy: false };
+        FileRow { rel_path: "\u{1}".repeat(400), kind: FileType::File, size: 0, mtime: 0, lossy: false };
     let rows = FileRows { root: "/r".to_owned(), entries: vec![row; 2000], truncated: false, missing: false };
     let line = answer_line("1", rows);
     let rows = result::<FileRows>(&line);
-    assert!(line.len() <= LIMIT && rows.truncated && rows.entries.len() > 300);
+    assert!(line.len() <= LIMIT && rows.truncated && rows.entries.len() > 1500);
 }
 
 #[test]
 fn a_text_is_cut_to_what_its_escapes_leave_room_for() {
-    for (text, kept) in [("\u{1}".repeat(1_000_000), 690_000), ("😀".repeat(1_200_000), 1_040_000)] {
+    for (text, kept) in [("\u{1}".repeat(720_000), 690_000), ("😀".repeat(1_060_000), 1_040_000)] {
         let (chars, bytes) = (text.chars().count(), text.len() as u64);
         let encoding = "utf-8".to_owned();
         let line =
@@ -507,6 +533,11 @@ proptest! {
             }
         }
     }
+
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 8, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn a_list_of_any_rows_fits_its_line(

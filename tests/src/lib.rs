@@ -10,6 +10,7 @@
 
 use std::io::Write;
 
+pub mod dice;
 pub mod files;
 pub mod mount;
 pub mod pod;

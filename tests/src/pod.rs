@@ -519,6 +519,15 @@ impl Sidecar {
         self.wait();
     }
 
+    /// The same; returns what it had said and nobody had looked at. A line of which only a part came is no line.
+    pub fn kill_and_hear(mut self) -> Vec<Value> {
+        self.signal(Signal::SIGKILL);
+        let rest = self.lines.as_ref().unwrap().iter().filter(|line| line.ends_with(b"\n"));
+        let said = self.passed.drain(..).chain(rest.map(|line| frame(&line))).collect();
+        self.wait();
+        said
+    }
+
     /// Sends a signal.
     pub fn signal(&self, signal: Signal) {
         let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap());

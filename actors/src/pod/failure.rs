@@ -1,6 +1,6 @@
 //! How every failure reaches the pod's wire: the one table from what went wrong to a stable code, a text and data.
 
-use cofferdam_protocol::pod::{PodErrorCode as Code, RootRefusal, TaskStatus};
+use cofferdam_protocol::pod::{PROTOCOL_VERSION, PodErrorCode as Code, RootRefusal, TaskStatus};
 use cofferdam_storage::pod::Error;
 use serde_json::{Value, json};
 
@@ -33,7 +33,8 @@ pub enum Refusal {
     BadRequest(String),
     /// The host speaks another protocol.
     #[error(
-        "the host speaks protocol {0}, this sidecar speaks 1; install host and sidecar of the same release"
+        "the host speaks protocol {0}, this sidecar speaks {ours}; install host and sidecar of the same release",
+        ours = PROTOCOL_VERSION
     )]
     Protocol(i64),
     /// No such task.
@@ -112,7 +113,9 @@ impl From<Refusal> for Failure {
             Refusal::Stopping => (Code::CoreUnavailable, json!({"reason": "STOPPING"})),
             Refusal::Overloaded => (Code::CoreUnavailable, json!({"reason": "OVERLOADED"})),
             Refusal::BadRequest(_) => (Code::BadRequest, Value::Null),
-            Refusal::Protocol(actual) => (Code::ProtocolMismatch, json!({"expected": 1, "actual": actual})),
+            Refusal::Protocol(actual) => {
+                (Code::ProtocolMismatch, json!({"expected": PROTOCOL_VERSION, "actual": actual}))
+            }
             Refusal::TaskNotFound(_) => (Code::TaskNotFound, Value::Null),
             Refusal::LegacyReadonly(_) => (Code::LegacyReadonly, Value::Null),
             Refusal::ExportNotFound(_) => (Code::ExportNotFound, Value::Null),

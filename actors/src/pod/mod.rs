@@ -12,6 +12,8 @@ mod queue;
 mod task_queue_actor;
 #[cfg(test)]
 pub(crate) mod testing;
+#[cfg(test)]
+mod walk;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -176,7 +176,7 @@ pub(super) const MAX_TOOLS: usize = 256;
 pub(super) const MAX_TOOL_NAME: usize = 128;
 /// How many unknown keys are told apart.
 const MAX_UNKNOWN: usize = 32;
-/// The longest message, in characters; what it quotes may be of any length.
+/// The longest message, in UTF-16 units; what it quotes may be of any length.
 const MAX_MESSAGE: usize = 500;
 
 /// A patch while it is applied: each method is a kind of value, and takes one key.

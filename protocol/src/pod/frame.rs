@@ -45,7 +45,7 @@ pub struct WireError {
 
 /// How deep a request may be nested, its frame included.
 const MAX_DEPTH: usize = 64;
-/// The longest text of an error, in characters; a text that quotes what was sent is cut.
+/// The longest text of an error, in UTF-16 units; a text that quotes what was sent is cut.
 const MAX_MESSAGE: usize = 2000;
 
 /// A request line. Its values are looked at one by one, so that a bad one does not hide the others.

@@ -74,11 +74,6 @@ impl fmt::Display for TaskId {
 #[serde(transparent)]
 pub struct LeaseId(#[serde(deserialize_with = "lenient::name")] pub String);
 
-/// An export record's id.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct ExportId(pub String);
-
 /// Where below the sandbox root a task's directory is made: at most 8 segments of at most 64 characters (spec §7).
 /// Empty: directly in the root.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

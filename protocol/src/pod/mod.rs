@@ -21,7 +21,7 @@ pub use config::{Config, LogLevel, RootRefusal, SandboxProbeMode};
 pub use event::PodEvent;
 pub use export::{ConflictMode, ExportItem, ExportItemStatus, ExportMode, ExportRecord, ExportStatus};
 pub use frame::{BadRequest, Request, WireError, answer_line, error_line, event_line};
-pub use ids::{ExportId, InvalidTaskId, LeaseId, Subdir, TaskId};
+pub use ids::{InvalidTaskId, LeaseId, Subdir, TaskId};
 pub use lenient_json::{repair_numbers, repair_surrogates};
 pub use line::{Line, LineReader};
 pub use methods::*;

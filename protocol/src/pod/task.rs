@@ -95,7 +95,7 @@ pub struct TaskSummary {
     pub session_id: String,
     /// The conversation it was started from; may be empty.
     pub main_session_id: String,
-    /// A short name, at most 120 characters.
+    /// A short name, at most 120 UTF-16 units.
     pub label: String,
     /// What it was asked to do, at most 64 KiB.
     pub description: String,
@@ -133,9 +133,9 @@ pub struct TaskSummary {
     pub sandbox_probe: String,
     /// Whether a write outside was refused.
     pub fs_denied: bool,
-    /// The newest text of the agent, at most 4000 characters.
+    /// The newest text of the agent, at most 4000 UTF-16 units.
     pub last_text: String,
-    /// Why it failed, at most 2000 characters; empty if it did not.
+    /// Why it failed, at most 2000 UTF-16 units; empty if it did not.
     pub error: String,
     /// Whether it was migrated from the predecessor's file: it can be looked at, exported and removed.
     pub legacy: bool,
@@ -146,10 +146,10 @@ pub struct TaskSummary {
 }
 
 impl TaskSummary {
-    /// How much of a description or an error a list shows, in characters.
+    /// How much of a description or an error a list shows, in UTF-16 units.
     const LISTED: usize = 2000;
 
-    /// The task as a list shows it: with a description and an error of at most 2000 characters.
+    /// The task as a list shows it: with a description and an error of at most 2000 UTF-16 units.
     pub fn for_list(mut self) -> Self {
         self.description.truncate(cut(&self.description, Self::LISTED).len());
         self.error.truncate(cut(&self.error, Self::LISTED).len());

@@ -1,14 +1,14 @@
 //! Cutting texts to what the contract has room for.
 
-/// The longest label that is kept, in characters.
+/// The longest label that is kept, in UTF-16 units.
 const LABEL: usize = 120;
-/// How much of a description stands for a label, in characters.
+/// How much of a description stands for a label, in UTF-16 units.
 const LABEL_OF_DESCRIPTION: usize = 40;
 
-/// The beginning of a text: as many whole characters as a host counts at most `max_chars` of. Hosts count UTF-16 units,
-/// so that an emoji is two.
-pub fn cut(text: &str, max_chars: usize) -> &str {
-    let mut left = max_chars;
+/// The beginning of a text: as many whole characters as have at most `max_units` UTF-16 units. Hosts count those, so
+/// that an emoji is two.
+pub fn cut(text: &str, max_units: usize) -> &str {
+    let mut left = max_units;
     let end = text.char_indices().find(|(_, char)| match left.checked_sub(char.len_utf16()) {
         Some(rest) => {
             left = rest;
@@ -19,7 +19,7 @@ pub fn cut(text: &str, max_chars: usize) -> &str {
     end.map_or(text, |(end, _)| &text[..end])
 }
 
-/// A task's label: as asked for, at most 120 characters; without one, the first 40 of the description with each run of
+/// A task's label: as asked for, at most 120 UTF-16 units; without one, the first 40 of the description with each run of
 /// whitespace folded into a blank.
 pub fn label(asked: Option<&str>, description: &str) -> String {
     match asked.filter(|asked| !asked.trim().is_empty()) {

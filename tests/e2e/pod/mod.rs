@@ -6,6 +6,7 @@ use cofferdam_tests::pod::PodSite;
 use serde_json::Value;
 
 mod config;
+mod crash;
 mod database;
 mod exports;
 mod files;

@@ -89,7 +89,8 @@ impl TaskQueueActor {
         let queue = Queue::new(loaded);
         self.parts.logs.set_level(queue.config().log_level);
         let answer = Initialized {
-            exports,
+            exports: exports.exports,
+            truncated: exports.truncated,
             diagnostics: self.diagnostics.iter().cloned().collect(),
             ..shown(&request.db_path, &queue)
         };
@@ -252,7 +253,7 @@ impl Handler<Call<DiagnosticsGet>> for TaskQueueActor {
 /// A database that is open, and what else `initialize` has found.
 struct Ready {
     opened: Opened,
-    exports: Vec<ExportRecord>,
+    exports: ExportRows,
     site: Site,
     log: Option<PathBuf>,
 }
@@ -276,8 +277,10 @@ fn again(open: &Open, reply: Reply<Initialized>) -> Entry {
     let exports = |db: &mut PodDb| db.exports(&ExportPage::all());
     Entry::reading(Effects::default(), exports, move |exports, saved, actor| {
         reply.send(saved.and_then(|()| {
-            let exports = exports.ok_or(Refusal::Panicked)?.map_err(Refusal::Storage)?;
-            Ok(Initialized { exports, diagnostics: actor.diagnostics.iter().cloned().collect(), ..answer })
+            let ExportRows { exports, truncated, .. } =
+                exports.ok_or(Refusal::Panicked)?.map_err(Refusal::Storage)?;
+            let diagnostics = actor.diagnostics.iter().cloned().collect();
+            Ok(Initialized { exports, truncated, diagnostics, ..answer })
         }));
     })
 }

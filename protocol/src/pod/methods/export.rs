@@ -117,9 +117,13 @@ impl Answer for ExportRows {
             [] => false,
             // A page of one record's files.
             [record] => drop_files(record, excess),
-            _ => {
+            // The newest stays: of that, files can be left out.
+            [_, ..] => {
                 self.truncated = true;
-                drop_last(&mut self.exports, excess)
+                let mut older = self.exports.split_off(1);
+                let dropped = drop_last(&mut older, excess);
+                self.exports.append(&mut older);
+                dropped
             }
         }
     }

@@ -137,7 +137,7 @@ impl Answer for FileText {
                 break;
             }
             // Without its quotes.
-            dropped += json_size(&&self.text[at..end]) - 2;
+            dropped += json_size(&self.text[at..end]) - 2;
             end = at;
         }
         self.truncated = true;

@@ -73,7 +73,7 @@ pub(super) fn strings<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<S
     Ok(values.map(|values| values.into_iter().filter_map(only_strings).collect()))
 }
 
-/// The names of tools that an agent has: the first 256 strings of an array, each once and at most 128 characters of it.
+/// The names of tools that an agent has: the first 256 strings of an array, each once and at most 128 UTF-16 units of it.
 pub(super) fn tools<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
     let names = strings(from)?.ok_or_else(|| D::Error::custom("must be an array of names"))?;
     let mut tools: Vec<String> = Vec::new();

@@ -7,6 +7,8 @@ pub(super) mod lenient;
 mod lifecycle;
 mod task;
 
+use std::io;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -35,8 +37,23 @@ pub trait Answer: Serialize {
 }
 
 /// How many bytes of JSON a value has.
-pub(in crate::pod) fn json_size<T: Serialize>(value: &T) -> usize {
-    serde_json::to_vec(value).map_or(0, |json| json.len())
+fn json_size<T: Serialize + ?Sized>(value: &T) -> usize {
+    let mut counted = Counted(0);
+    serde_json::to_writer(&mut counted, value).map_or(0, |()| counted.0)
+}
+
+/// Counts what is written to it.
+struct Counted(usize);
+
+impl io::Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Drops the last rows of a list until they made `excess` bytes; `false` if there is none.

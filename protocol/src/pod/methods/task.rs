@@ -1,6 +1,7 @@
 //! `task.*` and `sandbox.prepare`.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::lenient;
 use super::{Answer, drop_last};
@@ -13,7 +14,7 @@ pub struct TaskList {}
 /// All tasks.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TaskRows {
-    /// Newest first; descriptions and errors are cut at 2000 characters.
+    /// Newest first; descriptions and errors are cut at 2000 UTF-16 units.
     pub tasks: Vec<TaskSummary>,
     /// `true` if older ones were left out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -159,7 +160,7 @@ pub struct TaskSetLastText {
     pub task_id: String,
     /// Who holds it.
     pub lease_id: LeaseId,
-    /// The text; cut at 4000 characters.
+    /// The text; cut at 4000 UTF-16 units.
     pub text: String,
 }
 
@@ -199,7 +200,7 @@ pub struct TaskSetError {
     /// What kind; kept in the audit only.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub code: String,
-    /// For people; cut at 2000 characters.
+    /// For people; cut at 2000 UTF-16 units.
     pub message: String,
 }
 
@@ -297,6 +298,9 @@ pub struct LegacyLog {
     /// `true` if older ones were left out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
+    /// What else the predecessor's file said of the task: `turnEndKind`, `contextNote`, `setupNote`, `logCount`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notes: Option<Value>,
 }
 
 /// A line of a transcript.

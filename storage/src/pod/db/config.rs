@@ -1,10 +1,11 @@
 //! The configuration: one row a key, so that one bad value costs that key.
 
-use cofferdam_protocol::pod::{Config, Diagnostic, LogLevel};
+use cofferdam_protocol::pod::Config;
+use diesel::dsl::sql;
 use diesel::prelude::*;
+use diesel::sql_types::Binary;
 use serde_json::{Map, Value};
 
-use super::diagnostic;
 use super::schema::config;
 use crate::pod::error::{Error, Result};
 
@@ -28,13 +29,16 @@ pub(super) fn is_there(database: &mut SqliteConnection) -> Result<bool> {
     Ok(config::table.count().get_result::<i64>(database)? > 0)
 }
 
-/// Reads every key; a value that cannot be is the default's, with a diagnostic.
-pub(super) fn load(database: &mut SqliteConnection, at: i64) -> Result<(Config, Vec<Diagnostic>)> {
-    let rows: Vec<(String, String)> = config::table.order(config::key).load(database)?;
+/// Reads every key; a value that cannot be is the default's, with a complaint that begins with the key and a colon.
+pub(super) fn load(database: &mut SqliteConnection) -> Result<(Config, Vec<String>)> {
+    // As bytes: one text that is not UTF-8 would cost all of them.
+    let columns = (sql::<Binary>("CAST(key AS BLOB)"), sql::<Binary>("CAST(value AS BLOB)"));
+    let rows: Vec<(Vec<u8>, Vec<u8>)> = config::table.order(config::key).select(columns).load(database)?;
     let mut stored = Map::new();
     let mut complaints = Vec::new();
-    for (key, text) in rows {
-        match serde_json::from_str::<Value>(&text) {
+    for (key, value) in rows {
+        let key = String::from_utf8_lossy(&key).into_owned();
+        match serde_json::from_slice::<Value>(&value) {
             Ok(value) => drop(stored.insert(key, value)),
             Err(error) => complaints.push(format!("{key}: {error}")),
         }
@@ -42,8 +46,5 @@ pub(super) fn load(database: &mut SqliteConnection, at: i64) -> Result<(Config, 
     // Whether the root is allowed is asked where it is used.
     let (config, messages) = Config::default().patched(&stored, |root| Ok(root.to_owned()));
     complaints.extend(messages);
-    let said = complaints
-        .into_iter()
-        .map(|why| diagnostic(at, LogLevel::Error, format!("CONFIG_INVALID in the database: {why}")));
-    Ok((config, said.collect()))
+    Ok((config, complaints))
 }

@@ -58,6 +58,14 @@ pub(super) fn establish(disk: &Disk, file: &Path, patience_ms: u32) -> Result<Sq
     let (dir, name) = split(file)?;
     let raw = sqlite::open_private(disk, dir, name).map_err(|error| opening(file, error))?;
     check_header(file, &raw)?;
+    let log = log_of(file);
+    if len(file) == 0 && len(&log) > 0 {
+        // SQLite would delete the log.
+        let (file, log) = (file.display(), log.display());
+        return Err(Error::Database(format!(
+            "{file} is empty, but {log} is not; put the database back that it belongs to, or move it away"
+        )));
+    }
     // Before SQLite opens it: closing any descriptor of a file ends SQLite's locks on it.
     drop(raw);
     let mut database = sqlite::connect(file, patience_ms).map_err(Error::Database)?;
@@ -69,6 +77,18 @@ pub(super) fn establish(disk: &Disk, file: &Path, patience_ms: u32) -> Result<Sq
         sqlite::truncate_log(&mut database);
     }
     Ok(database)
+}
+
+/// SQLite's write-ahead log of a database.
+pub(super) fn log_of(file: &Path) -> PathBuf {
+    let mut log = file.as_os_str().to_owned();
+    log.push("-wal");
+    log.into()
+}
+
+/// Bytes of a file; 0 if it is not there.
+pub(super) fn len(path: &Path) -> u64 {
+    std::fs::metadata(path).map_or(0, |metadata| metadata.len())
 }
 
 /// Directory and name.

@@ -1,7 +1,10 @@
 //! Export records.
 
-use cofferdam_protocol::pod::{ExportItem, ExportRecord, ExportStatus};
+use std::collections::BTreeMap;
+
+use cofferdam_protocol::pod::{ExportItem, ExportRecord, ExportRows, ExportStatus, MAX_RESPONSE_LINE};
 use diesel::prelude::*;
+use diesel::result::Error as DatabaseError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -43,15 +46,41 @@ struct ItemRow {
 }
 
 impl PodDb {
-    /// Export records, newest first.
-    pub fn exports(&mut self, page: &ExportPage) -> Result<Vec<ExportRecord>> {
+    /// Export records, newest first; as many as a line can hold, and at least one. A record that cannot be read costs
+    /// that record, unless it is the one that was asked for.
+    pub fn exports(&mut self, page: &ExportPage) -> Result<ExportRows> {
         self.read(|database| {
-            let mut wanted = exports::table.order((exports::at.desc(), exports::key.desc())).into_boxed();
+            let mut wanted = exports::table
+                .order((exports::at.desc(), exports::key.desc()))
+                .select(exports::key)
+                .into_boxed();
             if let Some(id) = &page.export {
                 wanted = wanted.filter(exports::id.eq(id));
             }
-            let rows: Vec<ExportRow> = wanted.load(database)?;
-            rows.into_iter().map(|row| row.record(database, page)).collect()
+            let mut found = ExportRows { exports: Vec::new(), remembered: BTreeMap::new(), truncated: false };
+            let mut room = MAX_RESPONSE_LINE;
+            for key in wanted.load::<i64>(database)? {
+                if room == 0 {
+                    found.truncated = true;
+                    break;
+                }
+                match exports::table
+                    .find(key)
+                    .first(database)
+                    .and_then(|row: ExportRow| row.record(database, page))
+                {
+                    Ok(record) => {
+                        room = room.saturating_sub(serde_json::to_vec(&record).map_or(0, |json| json.len()));
+                        found.exports.push(record);
+                    }
+                    Err(DatabaseError::DeserializationError(why)) if page.export.is_none() => {
+                        tracing::error!(key, why, "an export record cannot be read and is left out");
+                        found.truncated = true;
+                    }
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            Ok(found)
         })
     }
 
@@ -101,17 +130,18 @@ impl PodDb {
 }
 
 impl ExportRow {
-    fn record(self, database: &mut SqliteConnection, page: &ExportPage) -> Result<ExportRecord> {
+    fn record(self, database: &mut SqliteConnection, page: &ExportPage) -> QueryResult<ExportRecord> {
         let all = export_items::table.filter(export_items::export.eq(self.key));
-        let total: i64 = all.count().get_result(database)?;
+        // Counted without gaps: the last one tells how many there are.
+        let last: Option<i64> = all.select(diesel::dsl::max(export_items::position)).first(database)?;
         let first = i64::try_from(page.item_offset).unwrap_or(i64::MAX);
         let end = first.saturating_add(i64::try_from(page.item_limit).unwrap_or(i64::MAX));
         let rows: Vec<ItemRow> = all
             .filter(export_items::position.ge(first).and(export_items::position.lt(end)))
             .order(export_items::position)
             .load(database)?;
-        let items = rows.into_iter().map(ItemRow::item).collect::<Result<Vec<_>>>()?;
-        let total = usize::try_from(total).unwrap_or(0);
+        let items = rows.into_iter().map(ItemRow::item).collect::<QueryResult<Vec<_>>>()?;
+        let total = last.map_or(0, |last| usize::try_from(last).unwrap_or(0).saturating_add(1));
         let items_truncated = items.len() < total;
         Ok(ExportRecord {
             id: self.id,
@@ -147,7 +177,7 @@ impl ItemRow {
         })
     }
 
-    fn item(self) -> Result<ExportItem> {
+    fn item(self) -> QueryResult<ExportItem> {
         Ok(ExportItem {
             status: parse(self.status)?,
             src: self.src,
@@ -242,6 +272,7 @@ pub(super) fn word(value: &impl Serialize) -> Result<String> {
     }
 }
 
-fn parse<T: DeserializeOwned>(word: String) -> Result<T> {
-    serde_json::from_value(Value::String(word)).map_err(|error| Error::Database(error.to_string()))
+fn parse<T: DeserializeOwned>(word: String) -> QueryResult<T> {
+    serde_json::from_value(Value::String(word))
+        .map_err(|error| DatabaseError::DeserializationError(Box::new(error)))
 }

@@ -1,11 +1,11 @@
 //! Reading what is kept in memory, and what is not.
 
-use cofferdam_protocol::pod::{LegacyLogEntry, LogLevel};
+use cofferdam_protocol::pod::{LegacyLog, LegacyLogEntry, LogLevel};
 use diesel::connection::DefaultLoadingMode;
 use diesel::prelude::*;
 use diesel::result::Error as DatabaseError;
 
-use super::schema::{legacy_log, tasks};
+use super::schema::{legacy_log, legacy_notes, tasks};
 use super::task::TaskRow;
 use super::{PodDb, config, diagnostic};
 use crate::pod::error::Result;
@@ -16,7 +16,10 @@ impl PodDb {
     pub fn load(&mut self) -> Result<Loaded> {
         let at = self.opened_at;
         self.read(|database| {
-            let (config, mut diagnostics) = config::load(database, at)?;
+            let (config, complaints) = config::load(database)?;
+            let said =
+                |why| diagnostic(at, LogLevel::Error, format!("CONFIG_INVALID in the database: {why}"));
+            let mut diagnostics: Vec<_> = complaints.into_iter().map(said).collect();
             let mut loaded = Vec::new();
             for row in tasks::table.order(tasks::row).load_iter::<TaskRow, DefaultLoadingMode>(database)? {
                 let decoded = match row {
@@ -40,8 +43,8 @@ impl PodDb {
         })
     }
 
-    /// The transcript of a migrated task; empty for another one.
-    pub fn legacy_log(&mut self, task: &str) -> Result<Vec<LegacyLogEntry>> {
+    /// The transcript of a migrated task, and what else its file said of it; empty for another one.
+    pub fn legacy_log(&mut self, task: &str) -> Result<LegacyLog> {
         type Columns = (i64, String, String, i64, String, String);
         self.read(|database| {
             let rows: Vec<Columns> = legacy_log::table
@@ -64,7 +67,11 @@ impl PodDb {
                 text,
                 think,
             };
-            Ok(rows.into_iter().map(entry).collect())
+            let entries = rows.into_iter().map(entry).collect();
+            let notes: Option<String> =
+                legacy_notes::table.find(task).select(legacy_notes::notes).first(database).optional()?;
+            let notes = notes.and_then(|notes| serde_json::from_str(&notes).ok());
+            Ok(LegacyLog { entries, truncated: false, notes })
         })
     }
 }
@@ -72,5 +79,5 @@ impl PodDb {
 /// The row that the next task gets.
 pub(super) fn next_row(database: &mut SqliteConnection) -> Result<i64> {
     let newest: Option<i64> = tasks::table.select(diesel::dsl::max(tasks::row)).first(database)?;
-    Ok(newest.unwrap_or(0) + 1)
+    Ok(newest.unwrap_or(0).saturating_add(1))
 }

@@ -104,10 +104,7 @@ impl PodDb {
 
     /// Bytes of the database and its log.
     pub fn size(&self) -> u64 {
-        let mut log = self.file.clone().into_os_string();
-        log.push("-wal");
-        let len = |path: &Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
-        len(&self.file) + len(Path::new(&log))
+        connection::len(&self.file) + connection::len(&connection::log_of(&self.file))
     }
 
     /// Keeps other processes away until the answer is dropped, even if the database is closed before.

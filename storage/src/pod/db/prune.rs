@@ -12,6 +12,9 @@ use crate::pod::export;
 
 const DAY_MS: i64 = 86_400_000;
 
+/// The keys of the configuration that say how much is kept.
+const BOUNDS: [&str; 3] = ["maxTasks", "maxExports", "retentionDays"];
+
 /// What decides whether a task's record goes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Candidate {
@@ -28,18 +31,23 @@ impl Candidate {
     }
 }
 
-/// Removes records as the configuration says.
+/// Removes records as the configuration says. If what it says of that cannot be read nothing goes: by the defaults,
+/// what somebody wanted to keep might.
 pub(super) fn prune(db: &mut PodDb, now: i64) -> Result<Vec<Diagnostic>> {
-    let (config, _) = db.read(|database| config::load(database, now))?;
+    let (config, complaints) = db.read(config::load)?;
+    let unread = |key: &str| complaints.iter().any(|why| why.starts_with(&format!("{key}: ")));
+    if let Some(key) = BOUNDS.into_iter().find(|key| unread(key)) {
+        let message = format!("no old records were removed, since {key} cannot be read; set it again");
+        return Ok(vec![diagnostic(now, LogLevel::Warn, message)]);
+    }
     let old_exports = db.surplus_exports(config.max_exports, "")?;
     let mut said = Vec::new();
     for id in &old_exports {
-        if let Some(kept) = db.export(id)? {
-            said.extend(
-                discard_backups(&db.disk, &kept.record)
-                    .map(|message| diagnostic(now, LogLevel::Warn, message)),
-            );
-        }
+        let left = match db.export(id) {
+            Ok(kept) => kept.and_then(|kept| discard_backups(&db.disk, &kept.record)),
+            Err(error) => Some(format!("export {id} cannot be read, so its backups stay: {error}")),
+        };
+        said.extend(left.map(|message| diagnostic(now, LogLevel::Warn, message)));
     }
     let old_tasks = db.write(|database| {
         let rows: Vec<(i64, String, i64, i64)> = tasks::table

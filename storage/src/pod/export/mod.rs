@@ -1,13 +1,36 @@
-//! Exports: files leave the sandbox verified, and so that it can be undone.
+//! Exports: files leave the sandbox verified, and so that it can be undone. What they take from there is hostile; it is
+//! read and written beneath held descriptors only, through no link and across no mount.
+
+mod backup;
+mod batch;
+mod bring_back;
+mod carry_out;
+mod content;
+mod discard;
+mod ground;
+mod moves;
+mod names;
+mod notes;
+mod plan;
+mod reconcile;
+mod source;
+#[cfg(test)]
+mod tests;
+mod undo;
+mod undo_item;
 
 use std::path::PathBuf;
 
-use cofferdam_protocol::pod::{ConflictMode, ExportMode, ExportRecord, ExportUndone};
+use cofferdam_protocol::pod::{ConflictMode, ExportMode};
 
 use super::error::Result;
 use super::model::Change;
 use super::place::TaskPlace;
-use crate::disk::Disk;
+
+pub use discard::discard;
+pub use plan::{ExportPlan, plan};
+pub use reconcile::reconcile;
+pub use undo::undo;
 
 /// Keeps the records of exports: whoever owns the database.
 pub trait ExportLog {
@@ -38,55 +61,4 @@ pub struct ExportRequest {
     pub mode: ExportMode,
     /// What to do about files in the way.
     pub conflict: ConflictMode,
-}
-
-/// An export of which everything was checked and nothing written.
-#[derive(Debug)]
-pub struct ExportPlan {}
-
-/// Checks a request: entries, target, caps.
-pub fn plan(disk: &Disk, request: ExportRequest) -> Result<ExportPlan> {
-    let _ = (disk, request);
-    todo!()
-}
-
-impl ExportPlan {
-    /// Carries the export out: the record with what is intended is durable before the first byte is written, and the
-    /// items of each batch once the batch is. `progress` is told how many of how many files are done.
-    pub fn carry_out(
-        self,
-        disk: &Disk,
-        log: &mut dyn ExportLog,
-        progress: &mut dyn FnMut(usize, usize),
-    ) -> Result<ExportRecord> {
-        let _ = (disk, log, progress);
-        todo!()
-    }
-}
-
-/// Undoes what can be undone of a record that is complete with all of its items (spec §8). `notes` are those that were
-/// saved with it. Unless `verify`, files are removed whatever they hold.
-pub fn undo(
-    disk: &Disk,
-    record: ExportRecord,
-    notes: &str,
-    verify: bool,
-    at: i64,
-    log: &mut dyn ExportLog,
-) -> Result<ExportUndone> {
-    let _ = (disk, record, notes, verify, at, log);
-    todo!()
-}
-
-/// Finds out what became of an export that a crash ended, removes its temporary files, and says what is so.
-/// The notes stay as they are.
-pub fn reconcile(disk: &Disk, record: ExportRecord, notes: &str) -> ExportRecord {
-    let _ = (disk, notes);
-    record
-}
-
-/// Removes an export's backups; no exported file. The error says what is left.
-pub fn discard(disk: &Disk, record: &ExportRecord) -> Result<()> {
-    let _ = (disk, record);
-    todo!()
 }

@@ -11,5 +11,6 @@ mod tests;
 pub(super) use policy::is_windows;
 pub use policy::policy;
 pub use protected::{Protected, Surroundings};
+pub(super) use root::Resolved;
 pub use root::check_root;
 pub use task_dir::{MadeDir, make_task_dir};

@@ -1,9 +1,9 @@
 //! Where a task may write, as its host is told.
 
-use std::fs::File;
 use std::path::Path;
 
 use cofferdam_protocol::pod::SandboxPolicy;
+use rustix::fs::{Mode, OFlags};
 
 /// The attribute of an ext4 or f2fs directory whose names are the same whatever their case.
 const CASEFOLD: u32 = 0x4000_0000;
@@ -33,13 +33,24 @@ pub(in crate::pod) fn is_windows(path: &str) -> bool {
 
 /// Whether new names in a directory that differ only in case are the same. One that cannot be asked says no.
 fn folds_case(dir: &Path) -> bool {
-    let flags = File::open(dir).ok().and_then(|dir| rustix::fs::ioctl_getflags(dir).ok());
-    flags.is_some_and(|flags| flags.bits() & CASEFOLD != 0)
+    // Nothing else is opened: a pipe in its place would wait for a writer.
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let dir = rustix::fs::open(dir, flags, Mode::empty());
+    let flags = dir.and_then(rustix::fs::ioctl_getflags);
+    flags.is_ok_and(|flags| flags.bits() & CASEFOLD != 0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pipe_in_the_place_of_the_root_is_not_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("root");
+        cofferdam_tests::files::fifo(&root);
+        assert!(!policy(root.to_str().unwrap(), "").case_insensitive);
+    }
 
     #[test]
     fn a_policy_names_the_root_and_the_task_in_the_words_of_their_system() {

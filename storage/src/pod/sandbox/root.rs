@@ -54,16 +54,16 @@ fn normalized(text: &str) -> Result<PathBuf, String> {
 
 /// Where a path leads once its links are followed, though the last part of it may be missing.
 #[derive(Debug)]
-pub(super) struct Resolved {
+pub(in crate::pod) struct Resolved {
     /// The innermost directory on the way that exists, without a link in its path.
-    pub(super) existing: PathBuf,
+    pub(in crate::pod) existing: PathBuf,
     /// The names below it that do not exist, outermost first.
-    pub(super) missing: Vec<OsString>,
+    pub(in crate::pod) missing: Vec<OsString>,
 }
 
 impl Resolved {
     /// Fails for a file, a link that leads nowhere, a way that may not be gone.
-    pub(super) fn new(path: &Path) -> io::Result<Self> {
+    pub(in crate::pod) fn new(path: &Path) -> io::Result<Self> {
         let mut missing = Vec::new();
         for at in path.ancestors() {
             match std::fs::canonicalize(at) {
@@ -83,7 +83,7 @@ impl Resolved {
     }
 
     /// The whole path.
-    pub(super) fn path(&self) -> PathBuf {
+    pub(in crate::pod) fn path(&self) -> PathBuf {
         self.missing.iter().fold(self.existing.clone(), |path, name| path.join(name))
     }
 }

@@ -22,6 +22,26 @@ fn a_queued_task_that_is_deleted_leaves_its_place_to_the_next() {
 }
 
 #[test]
+fn whoever_moves_up_several_places_is_told_once_where_to() {
+    let mut pod = Pod::new(1);
+    for task in ["a", "b", "c", "d", "e"] {
+        pod.reserve(task);
+        pod.at += i64::from(task == "d") * 100;
+    }
+    pod.forget();
+    pod.ask::<TaskBulkCleanup>(json!({"statuses": ["starting", "queued"], "olderThanMs": 50})).unwrap();
+    assert_eq!(pod.told(), ["e starting", "dispatch e"]);
+    for task in ["f", "g", "h"] {
+        pod.reserve(task);
+    }
+    pod.at += 100;
+    pod.reserve("i");
+    pod.forget();
+    pod.ask::<TaskBulkCleanup>(json!({"statuses": ["queued"], "olderThanMs": 50})).unwrap();
+    assert_eq!(pod.told(), ["i queued 1"]);
+}
+
+#[test]
 fn a_clean_up_takes_what_was_asked_for_the_oldest_first() {
     let mut pod = Pod::new(3);
     for (task, reason) in [("a", "completed"), ("b", "error"), ("c", "completed")] {

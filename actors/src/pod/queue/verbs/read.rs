@@ -1,7 +1,5 @@
 //! Methods that change nothing.
 
-use std::collections::BTreeMap;
-
 use cofferdam_protocol::pod::{
     ConfigGet, ConfigResult, ExportList, ExportRows, LegacyLog, TaskBySession, TaskGet, TaskLegacyLog,
     TaskList, TaskOrNull, TaskResult, TaskRows,
@@ -48,9 +46,7 @@ impl Verb for TaskLegacyLog {
 
     fn apply(self, queue: &mut Queue, _: Facts<()>) -> Result<Outcome<LegacyLog>, Refusal> {
         queue.task(&self.task_id)?;
-        Ok(Outcome::Read(Box::new(move |db| {
-            Ok(LegacyLog { entries: db.legacy_log(&self.task_id)?, truncated: false })
-        })))
+        Ok(Outcome::Read(Box::new(move |db| Ok(db.legacy_log(&self.task_id)?))))
     }
 }
 
@@ -65,11 +61,11 @@ impl Verb for ExportList {
             item_limit: self.item_limit.map_or(ExportPage::ITEMS, size),
         };
         Ok(Outcome::Read(Box::new(move |db| {
-            let exports = db.exports(&page)?;
+            let found = db.exports(&page)?;
             match page.export {
-                Some(id) if exports.is_empty() => Err(Refusal::ExportNotFound(id)),
-                Some(_) => Ok(ExportRows { exports, remembered: BTreeMap::new(), truncated: false }),
-                None => Ok(ExportRows { exports, remembered: db.remembered_targets()?, truncated: false }),
+                Some(id) if found.exports.is_empty() => Err(Refusal::ExportNotFound(id)),
+                Some(_) => Ok(found),
+                None => Ok(ExportRows { remembered: db.remembered_targets()?, ..found }),
             }
         })))
     }

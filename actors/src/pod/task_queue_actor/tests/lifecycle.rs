@@ -156,7 +156,7 @@ async fn shutdown_is_answered_though_the_disk_fails() {
     fixture.commits.fail(1, 100, EIO);
     fixture.insert("a", TaskStatus::Completed);
     fixture.call("shutdown", Shutdown {});
-    fixture.heard().await;
+    assert_eq!(fixture.heard().await, ["insert a DB_ERROR", "shutdown ok"]);
     pass(SECOND).await;
     assert!(!fixture.queue.connected());
 }

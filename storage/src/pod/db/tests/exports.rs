@@ -45,6 +45,13 @@ pub(super) fn add_at(db: &mut PodDb, task: &str, id: &str, at: i64, items: u64) 
     assert!(db.write(|database| insert(database, &record(task, id, at, items))).unwrap());
 }
 
+/// All that a list shows, of which nothing may be missing.
+pub(super) fn shown(db: &mut PodDb) -> Vec<ExportRecord> {
+    let found = db.exports(&ExportPage::all()).unwrap();
+    assert!(!found.truncated);
+    found.exports
+}
+
 #[test]
 fn a_record_is_read_as_it_was_written_newest_first_and_inserted_once() {
     let mut db = Place::new().open().db;
@@ -52,9 +59,9 @@ fn a_record_is_read_as_it_was_written_newest_first_and_inserted_once() {
     add_at(&mut db, "a", "exp-2", 6, 0);
     add_at(&mut db, "b", "exp-3", 5, 1);
     let all = [record("a", "exp-2", 6, 0), record("b", "exp-3", 5, 1), record("a", "exp-1", 5, 3)];
-    assert_eq!(db.exports(&ExportPage::all()).unwrap(), all);
+    assert_eq!(shown(&mut db), all);
     assert!(!db.write(|database| insert(database, &record("z", "exp-1", 9, 9))).unwrap());
-    assert_eq!(db.exports(&ExportPage::all()).unwrap(), all);
+    assert_eq!(shown(&mut db), all);
     assert_eq!(db.export_count().unwrap(), 3);
 }
 
@@ -65,7 +72,7 @@ fn a_page_has_the_files_it_asks_for_and_says_how_many_there_are() {
     add(&mut db, "a", "exp-2", 200);
     let mut pages = |export: Option<&str>, item_offset, item_limit| {
         let page = ExportPage { export: export.map(str::to_owned), item_offset, item_limit };
-        let found = db.exports(&page).unwrap().into_iter();
+        let found = db.exports(&page).unwrap().exports.into_iter();
         found
             .map(|export| {
                 let first = export.items.first().map(|item| item.bytes);
@@ -160,4 +167,43 @@ fn a_target_is_remembered_for_each_of_the_last_200_sessions() {
     let remembered = db.remembered_targets().unwrap();
     assert_eq!((remembered.len(), remembered.get("m0")), (200, None));
     assert_eq!((remembered["m7"].as_str(), remembered["m200"].as_str()), ("/b", "/a"));
+}
+
+#[test]
+fn a_list_reads_no_more_records_than_a_line_can_hold() {
+    let mut db = Place::new().open().db;
+    let mut long = record("a", "", 0, 200);
+    long.items.iter_mut().for_each(|item| item.src = "s".repeat(4000));
+    for n in 0..20 {
+        long.id = format!("exp-{n}");
+        db.write(|database| insert(database, &long)).unwrap();
+    }
+    let found = db.exports(&ExportPage::all()).unwrap();
+    let ids: Vec<_> = found.exports.iter().map(|export| export.id.as_str()).collect();
+    // 6 of them make more than 4 MiB.
+    assert_eq!(ids, ["exp-19", "exp-18", "exp-17", "exp-16", "exp-15", "exp-14"]);
+    assert!(found.truncated);
+    let one = ExportPage { export: Some("exp-0".to_owned()), ..ExportPage::all() };
+    assert!(!db.exports(&one).unwrap().truncated);
+}
+
+#[test]
+fn a_record_that_cannot_be_read_costs_that_record() {
+    let edits = [
+        "UPDATE exports SET label = CAST(x'ff' AS TEXT) WHERE id = 'exp-2'",
+        "UPDATE export_items SET src = CAST(x'ff' AS TEXT) WHERE export = 2 AND position = 1",
+    ];
+    for edit in edits {
+        let place = Place::new();
+        let mut db = place.open().db;
+        ["exp-1", "exp-2", "exp-3"].iter().for_each(|id| add(&mut db, "a", id, 2));
+        drop(db);
+        place.edit(edit);
+        let mut db = place.open().db;
+        let found = db.exports(&ExportPage::all()).unwrap();
+        let ids: Vec<_> = found.exports.iter().map(|export| export.id.as_str()).collect();
+        assert_eq!((ids, found.truncated), (vec!["exp-3", "exp-1"], true), "{edit}");
+        let one = ExportPage { export: Some("exp-2".to_owned()), ..ExportPage::all() };
+        assert!(matches!(db.exports(&one), Err(Error::Database(_))), "{edit}");
+    }
 }

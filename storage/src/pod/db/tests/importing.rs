@@ -3,7 +3,6 @@
 use cofferdam_protocol::pod::{Config, LogLevel};
 
 use super::*;
-use crate::pod::ExportPage;
 
 /// A file as the predecessor wrote it: 11 tasks and 7 exports.
 pub(super) const LEGACY: &str = include_str!("../../legacy/vectors/legacy-isolation-pod-v0.1.3.json");
@@ -21,17 +20,19 @@ fn a_file_is_imported_once_and_left_as_it_is() {
     std::fs::write(place.legacy(), LEGACY).unwrap();
     let mut opened = place.open();
     assert_eq!((imported(&opened), opened.db.export_count().unwrap()), (11, 7));
-    assert!(opened.db.exports(&ExportPage::all()).unwrap().iter().all(|export| export.legacy));
+    assert!(exports::shown(&mut opened.db).iter().all(|export| export.legacy));
     assert_eq!(opened.loaded.next_row, 12);
     let rows: Vec<_> = opened.loaded.tasks.iter().map(|task| task.row).collect();
     assert_eq!(rows, (1..12).collect::<Vec<_>>());
-    assert_eq!(opened.db.legacy_log(FIRST).unwrap().len(), 15);
+    let log = opened.db.legacy_log(FIRST).unwrap();
+    assert_eq!((log.entries.len(), &log.notes.unwrap()["logCount"]), (15, &15.into()));
     assert_eq!(count(&mut opened.db, "legacy_notes"), 11);
     let hash = lines(&mut opened.db, "SELECT value AS line FROM meta WHERE key = 'legacy.imported'");
     assert_eq!(hash, [blake3::hash(LEGACY.as_bytes()).to_hex().to_string()]);
     // What was deleted does not come back.
     opened.db.commit(&[Change::DeleteTask(id(FIRST))]).unwrap();
-    assert_eq!(opened.db.legacy_log(FIRST).unwrap(), []);
+    let log = opened.db.legacy_log(FIRST).unwrap();
+    assert_eq!((log.entries, log.notes), (vec![], None));
     drop(opened);
     let again = place.open();
     assert_eq!((imported(&again), again.diagnostics.len()), (10, 0));

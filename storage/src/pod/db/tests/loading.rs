@@ -33,18 +33,31 @@ fn a_row_that_cannot_be_read_costs_that_row() {
 
 #[test]
 fn a_configuration_value_that_cannot_be_used_costs_that_key() {
-    let config = Config { max_tasks: 7, max_concurrent: 2, preset_id: "p".to_owned(), ..Config::default() };
+    let config = Config {
+        max_tasks: 7,
+        max_concurrent: 2,
+        preset_id: "p".to_owned(),
+        queue_enabled: false,
+        ..Config::default()
+    };
     let place = Place::with(&[Change::PutConfig(Box::new(config.clone()))]);
     place.edit(
         "UPDATE config SET value = '{' WHERE key = 'maxTasks';
          UPDATE config SET value = '\"many\"' WHERE key = 'maxConcurrent';
+         UPDATE config SET value = CAST(x'22ff22' AS TEXT) WHERE key = 'presetId';
          INSERT INTO config VALUES ('unknown', '1')",
     );
     let loaded = place.open().loaded;
-    let expected = Config { max_tasks: 200, max_concurrent: 3, ..config };
+    let expected = Config { max_tasks: 200, max_concurrent: 3, preset_id: String::new(), ..config };
     assert_eq!(loaded.config, expected);
-    assert_eq!(loaded.diagnostics.len(), 3, "{:?}", loaded.diagnostics);
+    assert_eq!(loaded.diagnostics.len(), 4, "{:?}", loaded.diagnostics);
     for said in loaded.diagnostics {
         assert!(said.message.starts_with("CONFIG_INVALID"), "{said:?}");
     }
+}
+
+#[test]
+fn a_row_of_the_highest_number_is_no_overflow() {
+    let last = task(i64::MAX, "a", TaskStatus::Completed);
+    assert_eq!(Place::with(&[put(&last)]).open().loaded.next_row, i64::MAX);
 }

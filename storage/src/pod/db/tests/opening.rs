@@ -169,6 +169,20 @@ fn a_damaged_database_is_left_as_it_is() {
 }
 
 #[test]
+fn an_empty_database_beside_a_log_is_left_as_it_is() {
+    let place = Place::new();
+    let mut db = place.open().db;
+    db.commit(&[put(&task(1, "a", TaskStatus::Completed))]).unwrap();
+    let log = place.dir().join("pod.db-wal");
+    let written = std::fs::read(&log).unwrap();
+    drop(db);
+    std::fs::write(&place.file, "").unwrap();
+    std::fs::write(&log, &written).unwrap();
+    let error = refused(&place);
+    assert!(matches!(&error, Error::Database(text) if text.contains("pod.db-wal")), "{error}");
+}
+
+#[test]
 fn what_is_no_regular_file_is_refused_without_waiting() {
     let place = Place::with(&[]);
     let aside = place.dir().join("aside.db");

@@ -3,7 +3,6 @@
 use cofferdam_protocol::pod::Config;
 
 use super::*;
-use crate::pod::ExportPage;
 use crate::pod::db::prune::{Candidate, outdated};
 
 const DAY: i64 = 86_400_000;
@@ -73,7 +72,31 @@ fn a_start_keeps_the_newest_exports_with_their_items() {
     }
     drop(db);
     let mut db = place.open().db;
-    let found: Vec<_> = db.exports(&ExportPage::all()).unwrap().into_iter().map(|export| export.id).collect();
+    let found: Vec<_> = exports::shown(&mut db).into_iter().map(|export| export.id).collect();
     assert_eq!(found, ["exp-3", "exp-1"]);
     assert_eq!((db.export_count().unwrap(), count(&mut db, "export_items")), (2, 4));
+}
+
+#[test]
+fn nothing_goes_by_a_bound_that_cannot_be_read() {
+    for key in ["maxTasks", "maxExports", "retentionDays"] {
+        let mut changes: Vec<_> =
+            (1..4).map(|row| put(&task(row, &format!("t{row}"), TaskStatus::Completed))).collect();
+        changes.push(Change::PutConfig(Box::new(config(1, 0))));
+        let place = Place::new();
+        let mut db = place.open().db;
+        db.commit(&changes).unwrap();
+        (0..3).for_each(|n| exports::add(&mut db, "a", &format!("exp-{n}"), 1));
+        drop(db);
+        place.edit(&format!("UPDATE config SET value = '{{' WHERE key = '{key}'"));
+        let mut opened = place.open();
+        assert_eq!((opened.loaded.tasks.len(), opened.db.export_count().unwrap()), (3, 3), "{key}");
+        let [said] = &*opened.diagnostics else { panic!("{:?}", opened.diagnostics) };
+        assert!(said.message.contains(key), "{said:?}");
+        // Once it is set again, the bounds hold again.
+        opened.db.commit(&[Change::PutConfig(Box::new(config(1, 0)))]).unwrap();
+        drop(opened);
+        let mut opened = place.open();
+        assert_eq!((opened.loaded.tasks.len(), opened.db.export_count().unwrap()), (1, 2), "{key}");
+    }
 }

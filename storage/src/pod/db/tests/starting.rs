@@ -6,7 +6,6 @@ use cofferdam_protocol::pod::{Config, ExportStatus, INTERRUPTED};
 
 use super::importing::LEGACY;
 use super::*;
-use crate::pod::ExportPage;
 use crate::pod::db::exports::insert;
 
 #[test]
@@ -58,7 +57,7 @@ fn an_export_that_ran_is_interrupted() {
     exports::add(&mut db, "a", "exp-2", 1);
     drop(db);
     let mut opened = place.open();
-    let found = opened.db.exports(&ExportPage::all()).unwrap();
+    let found = exports::shown(&mut opened.db);
     let statuses: Vec<_> = found.iter().map(|export| export.status).collect();
     assert_eq!(statuses, [ExportStatus::Completed, ExportStatus::Interrupted]);
     assert_eq!(found[1].items, running.items);
@@ -88,7 +87,7 @@ fn unfinished() -> Place {
 fn state(opened: &mut Opened) -> String {
     let db = &mut opened.db;
     let audit = lines(db, "SELECT task || at || what AS line FROM audit ORDER BY task, key");
-    let exports = db.exports(&ExportPage::all()).unwrap();
+    let exports = exports::shown(db);
     format!("{:#?}{audit:#?}{exports:#?}", opened.loaded)
 }
 

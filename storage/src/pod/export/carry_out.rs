@@ -1,0 +1,104 @@
+//! Carries an export out, batch after batch.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+use cofferdam_protocol::pod::{ExportItemStatus, ExportRecord, ExportStatus};
+
+use super::ExportLog;
+use super::batch::Work;
+use super::ground::Ground;
+use super::notes::{Dirs, Notes};
+use super::plan::{ExportPlan, PlannedFile};
+use crate::disk::Disk;
+use crate::path::RelPath;
+use crate::pod::error::Result;
+use crate::pod::model::Change;
+
+/// The most files of a batch.
+const BATCH_FILES: usize = 250;
+/// The most bytes of a batch that has more than one file.
+const BATCH_BYTES: u64 = 64 << 20;
+
+impl ExportPlan {
+    /// Carries the export out: the record with what is intended is durable before the first byte is written, and the
+    /// items of each batch once the batch is. `progress` is told how many of how many files are done.
+    ///
+    /// What cannot be written is said in its item. An error means that the record could not be saved; what was written
+    /// then is found out by [`super::reconcile`].
+    pub fn carry_out(
+        self,
+        disk: &Disk,
+        log: &mut dyn ExportLog,
+        progress: &mut dyn FnMut(usize, usize),
+    ) -> Result<ExportRecord> {
+        let Self { mut record, files, emptied, notes, names, source, base, target, forbidden } = self;
+        let id = record.id.clone();
+        log.save(vec![
+            Change::PutExport(Box::new(record.clone())),
+            Change::PutExportNotes { export: id.clone(), notes: notes.text() },
+        ])?;
+        let (base_path, task_dir) = (PathBuf::from(&notes.base), PathBuf::from(&notes.task_dir));
+        let mut work = Work {
+            disk,
+            id: id.clone(),
+            mode: record.mode,
+            names: &names,
+            target,
+            base: Ground::new(disk, base, base_path, notes.target.clone(), forbidden),
+            source: Ground::new(disk, source, task_dir, Dirs::new(), Vec::new()),
+            notes,
+            items: std::mem::take(&mut record.items),
+            written: HashSet::new(),
+            bytes: 0,
+        };
+        work.step("export.planned")?;
+        let (mut done, total) = (0, files.len());
+        progress(done, total);
+        for batch in batches(&files) {
+            work.batch(batch, log)?;
+            done += batch.len();
+            progress(done, total);
+        }
+        let notes = work.tidy(&emptied);
+        record.items = work.items;
+        let failed = record.items.iter().any(|item| item.status == ExportItemStatus::Fail);
+        record.status = if failed { ExportStatus::Failed } else { ExportStatus::Completed };
+        log.save(vec![
+            Change::PutExportNotes { export: id.clone(), notes: notes.text() },
+            Change::SettleExport { export: id, status: record.status, undone_at: 0 },
+        ])?;
+        Ok(record)
+    }
+}
+
+impl Work<'_> {
+    /// Removes directories that turned out not to be needed, and those that a move has emptied.
+    fn tidy(&mut self, emptied: &[RelPath]) -> Notes {
+        self.base.remove_made();
+        emptied.iter().rev().for_each(|dir| self.source.remove_emptied(dir));
+        self.base.settle();
+        self.source.settle();
+        let mut notes = std::mem::take(&mut self.notes);
+        notes.target = std::mem::take(&mut self.base.dirs);
+        notes.source = std::mem::take(&mut self.source.dirs);
+        notes
+    }
+}
+
+/// Files that are written together.
+fn batches(files: &[PlannedFile]) -> impl Iterator<Item = &[PlannedFile]> {
+    let mut rest = files;
+    std::iter::from_fn(move || {
+        let mut bytes = 0_u64;
+        let fits = |file: &&PlannedFile| {
+            let first = bytes == 0;
+            bytes = bytes.saturating_add(file.size.max(1));
+            first || bytes <= BATCH_BYTES
+        };
+        let count = rest.iter().take(BATCH_FILES).take_while(fits).count();
+        let (batch, later) = rest.split_at(count);
+        rest = later;
+        (count > 0).then_some(batch)
+    })
+}

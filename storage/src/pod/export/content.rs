@@ -1,0 +1,142 @@
+//! Reading, hashing and copying the content of files.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
+
+use rustix::fs::{Mode, Timespec, Timestamps, UTIME_OMIT};
+use rustix::io::Errno;
+
+use super::notes::{Time, time};
+use crate::ckpt::FileKind;
+use crate::disk::Disk;
+use crate::fs::{Root, Stat, stat_fd};
+use crate::path::RelPath;
+
+/// The largest file that is copied.
+pub(super) const MAX_FILE: u64 = 1 << 30;
+
+/// How much is in memory of a file that is copied.
+const CHUNK: usize = 256 << 10;
+
+/// A regular file that is open for reading.
+#[derive(Debug)]
+pub(super) struct Opened {
+    pub file: File,
+    pub stat: Stat,
+}
+
+/// Which file it is and what it holds, as far as its attributes say. Renames and links do not change it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Seen {
+    pub dev: (u32, u32),
+    pub ino: u64,
+    size: u64,
+    mtime: Time,
+}
+
+impl Seen {
+    pub(super) fn of(stat: &Stat) -> Self {
+        Self { dev: stat.dev, ino: stat.ino, size: stat.size, mtime: time(stat.mtime) }
+    }
+}
+
+impl Opened {
+    /// Opens `name` in `dir` if it is a regular file. Follows no link, enters no mount, and waits for nobody.
+    pub(super) fn at(dir: impl AsFd, name: &[u8]) -> io::Result<Self> {
+        let name = RelPath::new(name).map_err(|_| io::ErrorKind::InvalidFilename)?;
+        let held = Root::held(dir)?.hold(&name)?;
+        if held.stat().kind != FileKind::File {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, kind_in_words(held.stat().kind)));
+        }
+        Ok(Self { file: held.open_file()?, stat: held.stat().clone() })
+    }
+
+    pub(super) fn seen(&self) -> Seen {
+        Seen::of(&self.stat)
+    }
+
+    /// The BLAKE3 of its content, as records have it.
+    pub(super) fn hash(&self) -> io::Result<String> {
+        self.read(|_, _| Ok(()))
+    }
+
+    /// Copies it to the start of an empty file; the BLAKE3 of what was written.
+    pub(super) fn copy_to(&self, disk: &Disk, to: &File) -> io::Result<String> {
+        self.read(|chunk, at| disk.write_all_at(to, chunk, at))
+    }
+
+    /// Fails if the file is not at rest meanwhile.
+    fn read(&self, mut take: impl FnMut(&[u8], u64) -> io::Result<()>) -> io::Result<String> {
+        let mut hasher = blake3::Hasher::new();
+        let mut buffer = vec![0; CHUNK.min(usize::try_from(self.stat.size).unwrap_or(CHUNK) + 1)];
+        let mut at = 0;
+        loop {
+            let read = match self.file.read_at(&mut buffer, at) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                read => read?,
+            };
+            let chunk = &buffer[..read];
+            if chunk.is_empty() {
+                break;
+            }
+            take(chunk, at)?;
+            hasher.update(chunk);
+            at += read as u64;
+            if at > self.stat.size {
+                break;
+            }
+        }
+        let now = stat_fd(&self.file)?;
+        // Making a link or another name moves the change time too, so of our own making it says nothing.
+        if at != self.stat.size || Seen::of(&now) != self.seen() {
+            return Err(io::Error::other("it changed while it was read"));
+        }
+        Ok(hasher.finalize().to_hex().to_string())
+    }
+
+    /// Whether its inode changed since it was opened.
+    pub(super) fn is_changed(&self) -> io::Result<bool> {
+        let now = stat_fd(&self.file)?;
+        Ok(now.ctime != self.stat.ctime || Seen::of(&now) != self.seen())
+    }
+}
+
+/// Gives a new file permission bits and a modification time.
+pub(super) fn dress(disk: &Disk, file: impl AsFd, mode: u32, mtime: Time) -> io::Result<()> {
+    disk.fchmod(&file, Mode::from_raw_mode(mode))?;
+    set_mtime(disk, file, mtime)
+}
+
+/// Sets a modification time and no other.
+pub(super) fn set_mtime(disk: &Disk, file: impl AsFd, (secs, nanos): Time) -> io::Result<()> {
+    let times = Timestamps {
+        last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
+        last_modification: Timespec { tv_sec: secs, tv_nsec: nanos.into() },
+    };
+    disk.set_times_held(file, &times)
+}
+
+/// A system's answer in words for the message of an item.
+pub(super) fn in_words(error: &io::Error) -> String {
+    match Errno::from_io_error(error) {
+        Some(Errno::LOOP) => "a link is in the way".to_owned(),
+        Some(Errno::NOTDIR) => "something that is no directory is in the way".to_owned(),
+        Some(Errno::XDEV) => "another filesystem is mounted there".to_owned(),
+        Some(Errno::NOENT) => "it is not there".to_owned(),
+        Some(Errno::AGAIN) => "another program holds it".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+/// What stands where a regular file should.
+pub(super) fn kind_in_words(kind: FileKind) -> &'static str {
+    match kind {
+        FileKind::File => "a file",
+        FileKind::Directory => "a directory",
+        FileKind::Symlink => "a link",
+        FileKind::MountPoint => "a mount",
+        FileKind::Fifo | FileKind::Socket | FileKind::CharDevice | FileKind::BlockDevice => "a special file",
+    }
+}

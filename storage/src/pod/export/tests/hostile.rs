@@ -1,0 +1,134 @@
+//! What a sandbox may hold to do harm.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::*;
+
+#[test]
+fn links_special_files_and_strange_names_are_skipped_and_said() {
+    use std::os::unix::ffi::OsStrExt;
+    let mut lab = Lab::new();
+    lab.task(&[("out/x", "x"), ("out/new\nline \\", "y")]);
+    files::symlink("/etc/passwd", lab.at("root/task/out/link"));
+    files::symlink("/etc", lab.at("root/task/out/dirlink"));
+    files::symlink("x", lab.at("root/task/selected"));
+    files::fifo(lab.at("root/task/out/fifo"));
+    files::socket(lab.at("root/task/out/socket"));
+    files::write(lab.at("root/task/out").join(std::ffi::OsStr::from_bytes(b"\xff")), "z");
+    let record = lab.copy(&["out", "selected"], ConflictMode::Overwrite);
+    assert_eq!(record.status, ExportStatus::Completed);
+    let skipped = record.items.iter().filter(|item| item.status == Status::Skip);
+    assert!(skipped.clone().all(|item| !item.message.is_empty()));
+    assert_eq!(skipped.count(), 6);
+    assert_eq!(lab.texts(), pairs(&[("/out/new\nline \\", "y"), ("/out/x", "x")]));
+}
+
+#[test]
+fn nothing_lands_among_the_backups() {
+    let mut lab = Lab::new();
+    lab.task(&[(".isolation-pod-undo/exp-1/x", "evil"), ("x", "new"), (".Isolation-Pod-Undo/y", "evil")]);
+    lab.target(&[("x", "old")]);
+    let record = lab.copy(&["."], ConflictMode::Overwrite);
+    assert_eq!(statuses(&record), [Status::Skip, Status::Skip, Status::Ok]);
+    assert_eq!(lab.texts(), pairs(&[("/.isolation-pod-undo/exp-1/x", "old"), ("/x", "new")]));
+}
+
+#[test]
+fn a_target_above_the_root_gets_files_but_none_in_the_sandbox() {
+    let mut lab = Lab::new();
+    lab.task(&[("root/task/evil", "evil"), ("root/top", "evil"), ("fine", "fine")]);
+    files::symlink("root", lab.at("by-link"));
+    lab.task(&[("by-link/evil", "evil")]);
+    let before = lab.tree("root");
+    let request = ExportRequest { target_dir: lab.dir.path().to_owned(), ..lab.request(&["."]) };
+    let record = lab.run(request);
+    assert_eq!(statuses(&record), [Status::Fail, Status::Ok, Status::Fail, Status::Fail]);
+    assert_eq!(lab.tree("root"), before);
+    assert_eq!(files::read(lab.at("fine")), b"fine");
+}
+
+#[test]
+fn another_mount_of_the_sandbox_is_the_sandbox() {
+    if !cofferdam_tests::user::is_root() {
+        return cofferdam_tests::skipped(format_args!("mounting needs root"));
+    }
+    let mut lab = Lab::new();
+    lab.task(&[("x", "x")]);
+    files::mkdir(lab.at("mnt"));
+    let _mount = cofferdam_tests::mount::Mount::bind(&lab.at("root"), &lab.at("mnt"));
+    for target in ["mnt", "mnt/task/deep"] {
+        let request = ExportRequest { target_dir: lab.at(target), ..lab.request(&["x"]) };
+        let error = lab.run_on(&Disk::default(), request).unwrap_err();
+        assert!(matches!(error, Error::TargetInsideSandbox(_)), "{error:?}");
+    }
+}
+
+#[test]
+fn what_is_mounted_in_the_sandbox_is_not_exported() {
+    if !cofferdam_tests::user::is_root() {
+        return cofferdam_tests::skipped(format_args!("mounting needs root"));
+    }
+    let mut lab = Lab::new();
+    lab.task(&[("out/x", "x")]);
+    files::write(lab.at("secret/s"), "secret");
+    files::mkdir(lab.at("root/task/out/mnt"));
+    let _mount = cofferdam_tests::mount::Mount::bind(&lab.at("secret"), &lab.at("root/task/out/mnt"));
+    let request = ExportRequest { mode: ExportMode::Move, ..lab.request(&["out"]) };
+    let record = lab.run(request);
+    assert_eq!(statuses(&record), [Status::Skip, Status::Ok]);
+    assert_eq!(lab.texts(), pairs(&[("/out/x", "x")]));
+    assert_eq!(files::read(lab.at("secret/s")), b"secret");
+}
+
+/// Whatever an agent exchanges meanwhile, nothing from outside is read, and nothing outside is written.
+#[test]
+fn a_sandbox_that_changes_while_it_is_exported_leads_nowhere() {
+    let mut lab = Lab::new();
+    for n in 0..4 {
+        lab.task(&[(&format!("out/d{n}/file"), "inside"), (&format!("out/d{n}/sub/file"), "inside")]);
+        files::write(lab.at(&format!("outside/d{n}/file")), "secret");
+        files::write(lab.at(&format!("outside/d{n}/sub/file")), "secret");
+    }
+    let outside = lab.tree("outside");
+    let (task, away) = (lab.at("root/task/out"), lab.at("outside"));
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for n in (0..4).cycle() {
+                if stop.load(Ordering::Relaxed) {
+                    break;
+                }
+                let (dir, outside) = (task.join(format!("d{n}")), away.join(format!("d{n}")));
+                // Never through a link that was left in the place of a directory: it is not the agent that is tried.
+                match n % 2 {
+                    0 => swap(&outside, &task.join("link"), &dir),
+                    _ => swap(&outside.join("file"), &dir.join("file-link"), &dir.join("file")),
+                }
+            }
+        });
+        for round in 0..300 {
+            let mode = if round > 200 { ExportMode::Move } else { ExportMode::Copy };
+            let request = ExportRequest { mode, id: format!("exp-{round}"), ..lab.request(&["out"]) };
+            if lab.run_on(&Disk::default(), request).is_ok() {
+                for (path, node) in lab.tree("target") {
+                    assert_ne!(node.content.as_deref(), Some(&b"secret"[..]), "{path}");
+                }
+                drop(lab.undo_on(&Disk::default(), true));
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(lab.tree("outside"), outside);
+}
+
+/// Has a link in the place of something for a moment. Either may be gone by then.
+#[allow(clippy::disallowed_methods, reason = "an agent does what it likes")]
+fn swap(outside: &Path, link: &Path, inside: &Path) {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    let _ = std::os::unix::fs::symlink(outside, link);
+    if renameat_with(CWD, link, CWD, inside, RenameFlags::EXCHANGE).is_ok() {
+        std::thread::yield_now();
+        let _ = renameat_with(CWD, link, CWD, inside, RenameFlags::EXCHANGE);
+    }
+    let _ = std::fs::remove_file(link);
+}
