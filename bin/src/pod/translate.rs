@@ -104,7 +104,6 @@ where
 /// The host says who it is.
 fn initialize(to: &Translator, request: &Request, ticket: Ticket) -> ControlFlow<()> {
     if let Some((params, ticket)) = params::<Initialize>(request, ticket) {
-        tracing::info!(database = params.db_path, "initialize");
         if let Some(pid) = params.host_pid {
             to.lifetime.watch_host(pid);
         }
