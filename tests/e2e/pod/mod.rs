@@ -10,6 +10,7 @@ mod crash;
 mod database;
 mod frames;
 mod host;
+mod hostile;
 mod leases;
 mod lifecycle;
 mod logging;
