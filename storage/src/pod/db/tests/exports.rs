@@ -92,7 +92,8 @@ fn a_page_has_the_files_it_asks_for_and_says_how_many_there_are() {
 
 #[test]
 fn a_list_reads_no_more_records_than_a_line_can_hold() {
-    let mut db = Place::new().open().db;
+    let place = Place::new();
+    let mut db = place.open().db;
     let mut long = record("a", "", 0, 200);
     long.items.iter_mut().for_each(|item| item.src = "s".repeat(4000));
     for n in 0..20 {
