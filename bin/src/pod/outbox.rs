@@ -159,13 +159,7 @@ impl Outbox {
 impl EventSink for Outbox {
     fn event(&self, event: PodEvent) {
         let line = event_line(&event);
-        let changed = match event {
-            PodEvent::TaskChanged { task_id, .. } => Some(task_id),
-            PodEvent::QueueDispatch { .. }
-            | PodEvent::DeadlineExpired { .. }
-            | PodEvent::CoreWarning { .. } => None,
-        };
-        self.push(line, changed);
+        self.push(line, event.changed_task().map(str::to_owned));
     }
 }
 
