@@ -34,7 +34,7 @@ table! {
     ConfigGet => plain::<ConfigGet>,
     ConfigValidate => plain::<ConfigValidate>,
     ConfigSet => plain::<ConfigSet>,
-    TaskList => plain::<TaskList>,
+    TaskList => long::<TaskList>,
     TaskGet => plain::<TaskGet>,
     TaskReserve => plain::<TaskReserve>,
     TaskReattach => plain::<TaskReattach>,
@@ -50,10 +50,10 @@ table! {
     TaskHeartbeat => plain::<TaskHeartbeat>,
     TaskDelete => plain::<TaskDelete>,
     TaskBySession => plain::<TaskBySession>,
-    TaskLegacyLog => plain::<TaskLegacyLog>,
+    TaskLegacyLog => long::<TaskLegacyLog>,
     TaskBulkCleanup => plain::<TaskBulkCleanup>,
     SandboxPrepare => plain::<SandboxPrepare>,
-    ExportList => plain::<ExportList>,
+    ExportList => long::<ExportList>,
 }
 
 impl Translator {
@@ -101,12 +101,22 @@ where
     ControlFlow::Continue(())
 }
 
+/// The same, if what it answers can fill a line.
+fn long<M: Method>(to: &Translator, request: &Request, mut ticket: Ticket) -> ControlFlow<()>
+where
+    Pod: Carries<Call<M>>,
+{
+    ticket.expect_long_answer();
+    plain::<M>(to, request, ticket)
+}
+
 /// The host says who it is.
 fn initialize(to: &Translator, request: &Request, ticket: Ticket) -> ControlFlow<()> {
-    if let Some((params, ticket)) = params::<Initialize>(request, ticket) {
+    if let Some((params, mut ticket)) = params::<Initialize>(request, ticket) {
         if let Some(pid) = params.host_pid {
             to.lifetime.watch_host(pid);
         }
+        ticket.expect_long_answer();
         call(to, request, params, ticket);
     }
     ControlFlow::Continue(())
