@@ -12,6 +12,7 @@ mod exports;
 mod files;
 mod frames;
 mod host;
+mod hostile;
 mod leases;
 mod lifecycle;
 mod logging;
