@@ -262,8 +262,9 @@ impl<'a> Layout<'a> {
         if let Some(left) = &found.left {
             return Err(left.clone());
         }
-        let first = found.to.components().next();
-        if first.is_some_and(|name| name.as_bytes().eq_ignore_ascii_case(UNDO_DIR.as_bytes())) {
+        // Anywhere: a directory below the target can have been the target of another export.
+        let is_undo = |name: Name| name.as_bytes().eq_ignore_ascii_case(UNDO_DIR.as_bytes());
+        if found.to.components().any(is_undo) {
             let why = format!("{UNDO_DIR} is where backups are kept");
             return Err((ExportItemStatus::Skip, why));
         }

@@ -40,9 +40,7 @@ pub fn reconcile(disk: &Disk, mut record: ExportRecord, notes: &str) -> ExportRe
             work.ground.remove_made();
             let _ = work.ground.sync();
         }
-        Err(_) => record.items.iter_mut().filter(|item| is_open(item)).for_each(|item| {
-            end(item, "interrupted; the target cannot be looked at");
-        }),
+        Err(_) => record.items.iter_mut().filter(|item| is_open(item)).for_each(unknown),
     }
     record.status = ExportStatus::Interrupted;
     record
@@ -69,7 +67,10 @@ impl Reconcile<'_> {
             let (dir, _, name) = self.ground.open_parent(&path).ok()?;
             Some(Place { path, dir, name })
         });
-        let Some(place) = found else { return end(item, "interrupted") };
+        // A file that was in the way cannot be gone with its backup: its drive may be away.
+        let Some(place) = found else {
+            return if item.existed { unknown(item) } else { end(item, "interrupted") };
+        };
         match self.is_done(at, item, &place) {
             Ok(true) => {
                 item.status = Status::Ok;
@@ -116,6 +117,11 @@ impl Reconcile<'_> {
     fn take_back(&mut self, at: usize, item: &mut ExportItem, place: &Place) {
         let disk = self.disk;
         let temporary = self.names.new_file(at).into_bytes();
+        let is_free = |dir: &Dir, name: &[u8]| look(dir, name).is_ok_and(|found| found.is_none());
+        let is_away = is_free(&place.dir, place.name.as_bytes()) && is_free(&place.dir, &temporary);
+        if item.existed && is_away && self.kept(&place.path).is_none() {
+            return unknown(item);
+        }
         let mut message = "interrupted".to_owned();
         if let Ok(new) = Opened::at(&place.dir, &temporary) {
             let is_ours = item.hash.is_empty()
@@ -171,6 +177,15 @@ impl Reconcile<'_> {
         look(&dir, name.as_bytes()).ok()??;
         Some((dir, name))
     }
+}
+
+/// An item of which nothing can be found. If it was intended, an undo looks again, so what is known of it is kept.
+fn unknown(item: &mut ExportItem) {
+    if item.hash.is_empty() {
+        return end(item, "interrupted");
+    }
+    item.status = Status::UndoConflict;
+    item.message = "interrupted; nothing of it is found in the target".to_owned();
 }
 
 /// An item that is not exported, and of which nothing is left.

@@ -136,13 +136,35 @@ impl Undo<'_> {
             return Ok(None);
         };
         let Some(note) = self.notes.backups.get(&item) else { return Ok(None) };
+        let unfinished = self.names.returning(item).into_bytes();
+        if look(dir, &unfinished)?.is_some() {
+            self.disk.unlink(dir, &*unfinished)?;
+        }
         let current = Opened::at(dir, name.as_bytes()).ok();
         let kept = Opened::at(&backup.dir, backup.name.as_bytes()).ok();
         let is_note = |file: &Option<Opened>| file.as_ref().is_some_and(|file| file.stat.ino == note.ino);
-        let is_back = hash_of(&current).as_ref() == Some(&note.hash)
+        let has_backup = hash_of(&current).as_ref() == Some(&note.hash);
+        // What was taken by mistake and could not be given back then is somebody's later work.
+        let is_theirs = |found: &Option<String>| self.verify && found.as_ref() != Some(hash);
+        let (here, there) = ((dir, name.as_bytes()), (&backup.dir, backup.name.as_bytes()));
+        let kept_hash = hash_of(&kept);
+        if has_backup && is_note(&current) && kept.is_some() && !is_note(&kept) && is_theirs(&kept_hash) {
+            self.disk.exchange(there, here)?;
+            return Ok(None);
+        }
+        if taken.is_some() && is_theirs(&taken_hash) && taken_hash.as_ref() != Some(&note.hash) {
+            if !has_backup {
+                let aside = self.names.aside(item);
+                return conflict(&format!("a newer file is there; the one before it is kept as {aside}"));
+            }
+            self.disk.exchange((dir, &aside), here)?;
+            self.disk.unlink(dir, &*aside)?;
+            return Ok(None);
+        }
+        let is_back = has_backup
             && (kept.is_none()
                 || (is_note(&current) && !is_note(&kept))
-                || (hash_of(&kept).as_ref() == Some(hash) && *hash != note.hash)
+                || (kept_hash.as_ref() == Some(hash) && *hash != note.hash)
                 || taken_hash.as_ref() == Some(hash));
         let mut litter = Vec::new();
         if taken.is_some() {
@@ -193,7 +215,7 @@ impl Undo<'_> {
             Err(error) if is_unknown(&error) || Errno::from_io_error(&error) == Some(Errno::XDEV) => {}
             Err(error) => return Err(error.into()),
         }
-        litter.extend(self.replace_by_copy((&dir, name), &aside, &backup, seen)?);
+        litter.extend(self.replace_by_copy(item, (&dir, name), &aside, &backup, seen)?);
         Ok(litter)
     }
 
@@ -209,6 +231,7 @@ impl Undo<'_> {
     /// Puts back a backup that cannot be moved there.
     fn replace_by_copy(
         &self,
+        item: usize,
         (dir, name): (&Dir, &[u8]),
         aside: &[u8],
         backup: &Backup,
@@ -216,12 +239,15 @@ impl Undo<'_> {
     ) -> Found<Litter> {
         let disk = self.disk;
         let kept = Opened::at(&backup.dir, backup.name.as_bytes())?;
-        copy_whole(disk, &kept, dir, aside)?;
-        let thrown = |why: io::Error| {
-            let _ = disk.unlink(dir, aside);
+        // A name of its own until it is complete: whoever goes on from here must know what may be thrown away.
+        let unfinished = self.names.returning(item).into_bytes();
+        copy_whole(disk, &kept, dir, &unfinished)?;
+        let thrown = |name: &[u8], why: io::Error| {
+            let _ = disk.unlink(dir, name);
             Hitch::from(why)
         };
-        disk.syncfs(dir).map_err(thrown)?;
+        disk.syncfs(dir).map_err(|why| thrown(&unfinished, why))?;
+        rename_exclusive(disk, (dir, &unfinished), (dir, aside)).map_err(|why| thrown(&unfinished, why))?;
         let mut litter = vec![(backup.dir.clone(), backup.name.as_bytes().to_vec())];
         match disk.exchange((dir, aside), (dir, name)) {
             Ok(()) if is(dir, aside, seen) => litter.push((dir.clone(), aside.to_vec())),
@@ -231,9 +257,9 @@ impl Undo<'_> {
                 return conflict("the exported file was changed meanwhile");
             }
             Err(error) if is_unknown(&error) && is(dir, name, seen) => {
-                disk.rename((dir, aside), (dir, name)).map_err(thrown)?;
+                disk.rename((dir, aside), (dir, name)).map_err(|why| thrown(aside, why))?;
             }
-            Err(error) => return Err(thrown(error)),
+            Err(error) => return Err(thrown(aside, error)),
         }
         Ok(litter)
     }

@@ -153,6 +153,79 @@ fn what_somebody_does_between_a_crash_and_the_next_start_is_kept() {
     assert_eq!(lab.texts(), pairs(&expected));
 }
 
+/// Somebody saves newer work just before an exchange; those before it are refused, and the one after it fails.
+#[derive(Debug)]
+struct Meddles(u64, PathBuf, AtomicU64);
+
+impl FaultHook for Meddles {
+    fn before(&self, op: Op) -> io::Result<()> {
+        if op != Op::Exchange {
+            return Ok(());
+        }
+        match self.2.fetch_add(1, Ordering::Relaxed).cmp(&self.0) {
+            std::cmp::Ordering::Less => Err(Errno::XDEV.into()),
+            std::cmp::Ordering::Equal => {
+                files::write(&self.1, "newer");
+                Ok(())
+            }
+            std::cmp::Ordering::Greater => Err(Errno::IO.into()),
+        }
+    }
+
+    fn step(&self, _: &str) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn newer_work_that_an_undo_took_by_mistake_is_given_back_by_the_next() {
+    for refused in [0, 1] {
+        let mut lab = Lab::new();
+        lab.task(&[("x", "new")]);
+        lab.target(&[("x", "old")]);
+        lab.copy(&["x"], ConflictMode::Overwrite);
+        let meddles = Meddles(refused, lab.at("target/x"), 0.into());
+        let undone = lab.undo_on(&Disk::with_faults(Arc::new(meddles)), true).unwrap();
+        assert_eq!(undone.conflicts.len(), 1, "{refused}");
+        for _ in 0..2 {
+            assert_eq!(lab.undo().conflicts.len(), 1, "{refused}");
+            let expected = [("/.isolation-pod-undo/exp-1/x", "old"), ("/x", "newer")];
+            assert_eq!(lab.texts(), pairs(&expected), "{refused}");
+        }
+    }
+}
+
+#[test]
+fn what_became_of_a_file_on_a_drive_that_is_away_is_found_out_by_its_undo() {
+    let mut lab = Lab::new();
+    lab.task(&[("x", "new"), ("y", "new")]);
+    lab.target(&[("x", "old")]);
+    let disk = Disk::with_faults(Arc::new(DiesAt("export.renamed", false.into())));
+    let request = lab.request(&["x", "y"]);
+    lab.run_on(&disk, request).unwrap_err();
+    let running = lab.store.clone();
+    for is_dir in [true, false] {
+        lab.store = running.clone();
+        files::rename(lab.at("target"), lab.at("away"));
+        if is_dir {
+            // As where nothing is mounted on it.
+            files::mkdir(lab.at("target"));
+        }
+        lab.reconcile();
+        let record = lab.store.record.clone().unwrap();
+        assert_eq!(record.status, ExportStatus::Interrupted);
+        let new = if is_dir { Status::Fail } else { Status::UndoConflict };
+        assert_eq!(statuses(&record), [Status::UndoConflict, new], "{:?}", record.items);
+        assert!(!lab.undo().conflicts.is_empty());
+        if is_dir {
+            files::remove(lab.at("target"));
+        }
+        files::rename(lab.at("away"), lab.at("target"));
+    }
+    assert!(lab.undo().conflicts.is_empty());
+    assert_eq!(visible(&lab), pairs(&[("/x", "old")]));
+}
+
 #[test]
 fn a_filesystem_without_exclusive_renames_overwrites_nothing_either() {
     let disk = Disk::with_faults(Arc::new(Lacks(&[Op::Rename], Errno::INVAL)));

@@ -27,10 +27,16 @@ fn links_special_files_and_strange_names_are_skipped_and_said() {
 fn nothing_lands_among_the_backups() {
     let mut lab = Lab::new();
     lab.task(&[(".isolation-pod-undo/exp-1/x", "evil"), ("x", "new"), (".Isolation-Pod-Undo/y", "evil")]);
-    lab.target(&[("x", "old")]);
+    lab.task(&[("sub/.isolation-pod-undo/exp-0/x", "evil")]);
+    lab.target(&[("x", "old"), ("sub/.isolation-pod-undo/exp-0/x", "another's")]);
     let record = lab.copy(&["."], ConflictMode::Overwrite);
-    assert_eq!(statuses(&record), [Status::Skip, Status::Skip, Status::Ok]);
-    assert_eq!(lab.texts(), pairs(&[("/.isolation-pod-undo/exp-1/x", "old"), ("/x", "new")]));
+    assert_eq!(statuses(&record), [Status::Skip, Status::Skip, Status::Skip, Status::Ok]);
+    let expected = [
+        ("/.isolation-pod-undo/exp-1/x", "old"),
+        ("/sub/.isolation-pod-undo/exp-0/x", "another's"),
+        ("/x", "new"),
+    ];
+    assert_eq!(lab.texts(), pairs(&expected));
 }
 
 #[test]
