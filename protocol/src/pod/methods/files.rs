@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use super::lenient;
 use super::{Answer, drop_last, json_size};
-use crate::pod::config::Config;
 
 /// Asks for a task's files (spec §7).
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -89,17 +88,6 @@ pub struct FilesRead {
     /// The most characters wanted.
     #[serde(default, deserialize_with = "lenient::integer")]
     pub max_chars: Option<i64>,
-}
-
-impl FilesRead {
-    /// The most characters an answer may have, whatever is asked for.
-    const MOST: i64 = 1_000_000;
-
-    /// How many characters the answer has at most: as asked, from 1 to 1 000 000; as configured, if nothing was asked.
-    pub fn chars(&self, config: &Config) -> usize {
-        let wanted = self.max_chars.unwrap_or(config.preview_chars).clamp(1, Self::MOST);
-        usize::try_from(wanted).unwrap_or(1)
-    }
 }
 
 /// A file's text.

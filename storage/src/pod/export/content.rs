@@ -103,10 +103,15 @@ impl Opened {
     }
 }
 
-/// Gives a new file permission bits and a modification time.
+/// Gives a new file permission bits and a modification time, as far as the filesystem can hold them: FAT refuses most
+/// modes.
 pub(super) fn dress(disk: &Disk, file: impl AsFd, mode: u32, mtime: Time) -> io::Result<()> {
-    disk.fchmod(&file, Mode::from_raw_mode(mode))?;
-    set_mtime(disk, file, mtime)
+    let unless_unknown = |done: io::Result<()>| match done {
+        Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::PERM | Errno::OPNOTSUPP)) => Ok(()),
+        done => done,
+    };
+    unless_unknown(disk.fchmod(&file, Mode::from_raw_mode(mode)))?;
+    unless_unknown(set_mtime(disk, file, mtime))
 }
 
 /// Sets a modification time and no other.

@@ -125,9 +125,6 @@ impl<'a> Ground<'a> {
 
     /// Notes which directories on the way to `path` are missing and will be made.
     pub(super) fn foresee(&mut self, path: &RelPath) {
-        if self.last.as_ref().is_some_and(|(seen, _)| seen == path) || self.dirs.contains_key(&key(path)) {
-            return;
-        }
         let mut at = RelPath::ROOT;
         let mut dir = self.root.open_dir(&at);
         for name in path.components() {
@@ -136,9 +133,6 @@ impl<'a> Ground<'a> {
             if dir.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
                 self.dirs.entry(key(&at)).or_insert(DirNote { was: Was::Missing, after: None });
             }
-        }
-        if let Ok(dir) = dir {
-            self.last = Some((at, Rc::new(dir)));
         }
     }
 

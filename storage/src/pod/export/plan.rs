@@ -94,15 +94,15 @@ pub fn plan(disk: &Disk, request: ExportRequest) -> Result<ExportPlan> {
 
     let mut ground =
         Ground::new(disk, Root::held(&base).map_err(held)?, target.base, Dirs::new(), Vec::new());
+    let mut dirs = HashSet::new();
     for file in &files {
-        ground.foresee(&file.dir);
-        let backup = backup::place(&names, &target.below, &file.dir.join(&file.name));
-        if let Some((dir, _)) = backup.and_then(|path| path.split())
-            && file.conflict == ConflictMode::Overwrite
-        {
-            ground.foresee(&dir);
+        dirs.insert(file.dir.clone());
+        if file.conflict == ConflictMode::Overwrite {
+            let backup = backup::place(&names, &target.below, &file.dir.join(&file.name));
+            dirs.extend(backup.and_then(|path| Some(path.split()?.0)));
         }
     }
+    dirs.iter().for_each(|dir| ground.foresee(dir));
     notes.target = ground.dirs;
 
     let record = ExportRecord {

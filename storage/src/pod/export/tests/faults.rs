@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rustix::io::Errno;
 
@@ -96,6 +96,61 @@ fn a_filesystem_needs_neither_links_nor_exchanges() {
         assert!(undone.conflicts.is_empty(), "{ops:?}: {:?}", undone.conflicts);
         assert_eq!(lab.tree("target"), before, "{ops:?}");
     }
+}
+
+#[test]
+fn a_filesystem_that_holds_neither_modes_nor_times_is_written_to() {
+    let disk = Disk::with_faults(Arc::new(Lacks(&[Op::SetMeta, Op::Link], Errno::PERM)));
+    let mut lab = scene();
+    let before = visible(&lab);
+    let request = request(&lab, ExportMode::Copy);
+    let record = lab.run_on(&disk, request).unwrap();
+    assert_eq!(record.status, ExportStatus::Completed);
+    assert_eq!(lab.undo_on(&disk, true).unwrap().conflicts.len(), 0);
+    assert_eq!(visible(&lab), before);
+}
+
+/// Everything fails from a named step on, as for a process that dies there.
+#[derive(Debug)]
+struct DiesAt(&'static str, AtomicBool);
+
+impl FaultHook for DiesAt {
+    fn before(&self, _: Op) -> io::Result<()> {
+        if self.1.load(Ordering::Relaxed) { Err(Errno::IO.into()) } else { Ok(()) }
+    }
+
+    fn step(&self, name: &str) -> io::Result<()> {
+        self.1.fetch_or(name == self.0, Ordering::Relaxed);
+        self.before(Op::Commit)
+    }
+}
+
+#[test]
+fn what_somebody_does_between_a_crash_and_the_next_start_is_kept() {
+    let mut lab = Lab::new();
+    let new = ["edited", "removed", "replaced", "untouched"].map(|name| (name, "new"));
+    lab.task(&new);
+    lab.target(&new.map(|(name, _)| (name, "old")));
+    let disk = Disk::with_faults(Arc::new(DiesAt("export.renamed", false.into())));
+    let request = lab.request(&["edited", "removed", "replaced", "untouched"]);
+    lab.run_on(&disk, request).unwrap_err();
+    files::write(lab.at("target/edited"), "newer");
+    files::remove(lab.at("target/removed"));
+    files::remove(lab.at("target/replaced"));
+    files::write(lab.at("target/replaced"), "newer");
+    lab.reconcile();
+    let record = lab.store.record.clone().unwrap();
+    assert_eq!(record.status, ExportStatus::Interrupted);
+    assert_eq!(statuses(&record), [Status::Fail, Status::Fail, Status::Fail, Status::Ok]);
+    for at in [0, 2] {
+        assert_eq!(files::read(&record.items[at].backup_path), b"old", "{:?}", record.items[at]);
+    }
+    assert_eq!(files::read(lab.at("target/removed")), b"old", "what was there before is there again");
+    lab.undo();
+    let expected = [("/edited", "newer"), ("/removed", "old"), ("/replaced", "newer"), ("/untouched", "old")];
+    assert_eq!(visible(&lab), pairs(&expected));
+    discard(&Disk::default(), &record).unwrap();
+    assert_eq!(lab.texts(), pairs(&expected));
 }
 
 #[test]

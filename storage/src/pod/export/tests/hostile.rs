@@ -121,6 +121,41 @@ fn a_sandbox_that_changes_while_it_is_exported_leads_nowhere() {
     assert_eq!(lab.tree("outside"), outside);
 }
 
+#[test]
+fn a_target_that_changes_while_it_is_written_leads_nowhere_either() {
+    let mut lab = Lab::new();
+    lab.task(&[("out/a/file", "new"), ("out/b/file", "new")]);
+    lab.target(&[("out/a/file", "old"), ("out/b/kept", "kept")]);
+    for dir in ["a", "b"] {
+        files::write(lab.at("outside").join(dir).join("file"), "outside");
+    }
+    let outside = lab.tree("outside");
+    let (target, away) = (lab.at("target"), lab.at("outside"));
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for dir in ["a", "b"].into_iter().cycle() {
+                if stop.load(Ordering::Relaxed) {
+                    break;
+                }
+                swap(&away.join(dir), &target.join("link"), &target.join("out").join(dir));
+            }
+        });
+        for round in 0..300 {
+            let request = ExportRequest { id: format!("exp-{round}"), ..lab.request(&["out"]) };
+            let record = lab.run(request);
+            if record.items.iter().any(|item| item.status == Status::Ok) {
+                drop(lab.undo_on(&Disk::default(), true));
+            }
+            discard(&Disk::default(), &record).unwrap();
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(lab.tree("outside"), outside);
+    let kept = files::read(target.join("out/b/kept"));
+    assert_eq!(kept, b"kept");
+}
+
 /// Has a link in the place of something for a moment. Either may be gone by then.
 #[allow(clippy::disallowed_methods, reason = "an agent does what it likes")]
 fn swap(outside: &Path, link: &Path, inside: &Path) {

@@ -33,7 +33,7 @@ fn while_swapping(dir: &Path, pairs: &[(&str, &str)], work: impl FnOnce()) {
     });
 }
 
-const ROUNDS: usize = 3000;
+const ROUNDS: usize = 500;
 
 #[test]
 fn nothing_outside_is_read_while_directories_and_files_are_exchanged_with_links() {

@@ -79,12 +79,12 @@ fn two_thousand_are_shown_and_one_more_is_said_to_be_there() {
     write(site.at("9999/in"), "");
     let rows = site.list();
     assert_eq!((rows.entries.len(), rows.truncated), (2000, true));
-    for n in 2000..5000 {
-        write(site.at(&format!("{:04}", 7000 - n)), "");
+    for n in (2000..3000).rev() {
+        write(site.at(&format!("{n:04}")), "");
     }
     let rows = site.list();
     assert_eq!((rows.entries.len(), rows.truncated), (2000, true));
-    let first: Vec<_> = (0..1999).chain([2001]).map(|n| format!("{n:04}")).collect();
+    let first: Vec<_> = (0..1999).chain([2000]).map(|n| format!("{n:04}")).collect();
     assert_eq!(paths(&rows), first);
 }
 
@@ -251,7 +251,7 @@ fn small_tree() -> impl Strategy<Value = Vec<(Vec<&'static str>, FileKind)>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(32))]
     #[test]
     fn a_list_is_what_a_naive_walk_finds(tree in small_tree(), depth in 1_usize..6, entries in 1_usize..30) {
         let dir = tempfile::tempdir().unwrap();

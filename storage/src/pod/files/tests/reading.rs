@@ -157,7 +157,7 @@ fn stat_says_from_its_beginning_whether_a_file_is_a_text() {
     // The last character that is looked at is cut in half.
     let half = "x".repeat(sniffed - 1) + "é";
     let wide =
-        [b"\xff\xfe".to_vec(), vec![b'a', 0].repeat(sniffed / 2 - 2), vec![0x3d, 0xd8, 0x00, 0xde]].concat();
+        [b"\xff\xfe".to_vec(), [b'a', 0].repeat(sniffed / 2 - 2), vec![0x3d, 0xd8, 0x00, 0xde]].concat();
     for (content, binary) in [
         (b"text".to_vec(), false),
         (b"".to_vec(), false),
