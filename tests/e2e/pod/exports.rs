@@ -79,6 +79,7 @@ fn a_directory_and_a_file_are_copied_with_their_hashes() {
     super::only_these_keys(&export, keys);
     super::only_these_keys(&export["items"][0], "status src dst bytes hash existed backupPath message");
     assert!(export["id"].as_str().unwrap().starts_with("exp-"));
+    assert_eq!(export["targetDir"], json!(site.outside()));
     assert_eq!(
         (&export["status"], &export["taskId"], &export["undoneAt"]),
         (&json!("completed"), &json!("a"), &json!(0))
@@ -539,6 +540,14 @@ fn two_batches(site: &PodSite) -> (PathBuf, Tree, Tree) {
     (dir, made, target)
 }
 
+/// All is as it was, but for the times of directories, which a sidecar that dies cannot put back.
+#[track_caller]
+fn same_files(before: &Tree, dir: &Path, what: &str) {
+    let mut differing = before.differences(&Tree::read(dir));
+    differing.retain(|one| !["d: mtime", "the root: mtime"].iter().any(|time| one.starts_with(time)));
+    assert_eq!(differing, [""; 0], "{what}");
+}
+
 /// Sends a request in the midst of which the sidecar dies.
 fn die(mut pod: Sidecar, method: &str, params: Value) {
     pod.send(method, params);
@@ -588,8 +597,8 @@ fn wherever_an_export_is_killed_nothing_is_lost_and_what_was_done_can_be_undone(
             if !arrived.is_empty() {
                 assert_eq!(undo(&mut pod, &record)["conflicts"], json!([]), "{what}");
             }
-            target.assert_same(&Tree::read(&site.outside()), &what);
-            made.assert_same(&Tree::read(&dir), &what);
+            same_files(&target, &site.outside(), &what);
+            same_files(&made, &dir, &what);
         }
     }
 }
@@ -613,8 +622,8 @@ fn wherever_an_undo_is_killed_it_can_be_finished() {
                 again["result"]["conflicts"] == json!([]) || again["error"]["code"] == "UNDO_CONFLICT",
                 "{what}: {again}"
             );
-            target.assert_same(&Tree::read(&site.outside()), &what);
-            made.assert_same(&Tree::read(&dir), &what);
+            same_files(&target, &site.outside(), &what);
+            same_files(&made, &dir, &what);
         }
     }
 }
