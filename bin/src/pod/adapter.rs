@@ -5,7 +5,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::Duration;
 
@@ -83,8 +83,14 @@ fn serve(pod: &Pod, outbox: &Arc<Outbox>, signals: Signals) -> io::Result<()> {
         std::process::exit(i32::from(cause == Cause::ActorsGone));
     })?;
 
+    let (reading, read) = channel();
+    let hanging = lifetime.clone();
+    spawn("hangup", move || hanging.watch_input(io::stdin(), &read, PATIENCE))?;
+
     let (outbox, translator) = (Arc::clone(outbox), Translator { pod: pod.clone(), lifetime });
     spawn("stdin", move || {
+        // Gone when everything was read.
+        let _reading: Sender<Infallible> = reading;
         let take = |line: Line| {
             let bytes = match &line {
                 Line::Whole(bytes) => bytes.len(),

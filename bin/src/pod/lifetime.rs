@@ -3,10 +3,10 @@
 use std::convert::Infallible;
 use std::fmt;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
@@ -29,6 +29,8 @@ pub(super) enum Cause {
     Shutdown,
     /// The host sends nothing more.
     EndOfInput,
+    /// The host sends nothing more, and does not read either, so that what it has sent cannot be taken.
+    HungUp,
     /// The host reads nothing more.
     OutputBroken,
     /// The host is gone.
@@ -44,6 +46,7 @@ impl fmt::Display for Cause {
         f.write_str(match self {
             Self::Shutdown => "the host asked for it",
             Self::EndOfInput => "stdin ended",
+            Self::HungUp => "the host closed stdin and does not read",
             Self::OutputBroken => "stdout is broken",
             Self::ParentGone => "the host is gone",
             Self::Signal(signal) => signal.as_str(),
@@ -70,6 +73,19 @@ impl Lifetime {
         // Before anything is logged: the log may hang.
         let _ = self.causes.send(cause);
         tracing::info!(%cause, "ending");
+    }
+
+    /// Waits until nobody can write to `input` any more, then for its reader, but for that no longer than half of
+    /// `patience`: a host that does not read is not read from, so the end of what it has sent would never be seen.
+    pub(super) fn watch_input(&self, input: impl AsFd, read: &Receiver<Infallible>, patience: Duration) {
+        match wait(input, PollFlags::RDHUP, None) {
+            Ok(_) => match read.recv_timeout(patience / 2) {
+                Err(RecvTimeoutError::Timeout) => self.end(Cause::HungUp),
+                Err(RecvTimeoutError::Disconnected) => {}
+                Ok(never) => match never {},
+            },
+            Err(error) => tracing::warn!(%error, "stdin is not watched"),
+        }
     }
 
     /// The host says which process it is. If that is the parent, its death ends the sidecar, even while somebody else
@@ -142,6 +158,8 @@ pub(super) fn end_in_time(
 ) -> Cause {
     // There is always a sender: this thread's caller keeps one.
     let cause = causes.recv().unwrap_or(Cause::ActorsGone);
+    // Half of the time has gone by since the host hung up.
+    let patience = if cause == Cause::HungUp { patience / 2 } else { patience };
     outbox.stop_admitting();
     let closing = Arc::clone(outbox);
     pod.call(Shutdown {}, Reply::new(move |_| closing.close()));

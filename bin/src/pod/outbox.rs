@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use cofferdam_actors::pod::EventSink;
-use cofferdam_protocol::pod::{PodEvent, event_line};
+use cofferdam_protocol::pod::{MAX_RESPONSE_LINE, PodEvent, event_line};
 
 /// How many requests may be in the actors' hands.
 const MAX_UNANSWERED: usize = 256;
@@ -34,7 +34,7 @@ pub(super) struct Outbox {
 #[derive(Default)]
 struct State {
     unanswered: usize,
-    /// Of unanswered requests.
+    /// Of unanswered requests, and of their answers where those can be long.
     request_bytes: usize,
     /// Of lines that wait.
     line_bytes: usize,
@@ -64,6 +64,12 @@ pub(super) struct Ticket {
 }
 
 impl Ticket {
+    /// Says that the answer may be as long as a line can be, so that it takes that much room from now on.
+    pub(super) fn expect_long_answer(&mut self) {
+        self.bytes += MAX_RESPONSE_LINE;
+        self.outbox.state().request_bytes += MAX_RESPONSE_LINE;
+    }
+
     /// Prints the answer.
     pub(super) fn answer(self, line: String) {
         self.outbox.push(line, None);
@@ -159,14 +165,7 @@ impl Outbox {
 impl EventSink for Outbox {
     fn event(&self, event: PodEvent) {
         let line = event_line(&event);
-        let changed = match event {
-            PodEvent::TaskChanged { task_id, .. } => Some(task_id),
-            PodEvent::QueueDispatch { .. }
-            | PodEvent::DeadlineExpired { .. }
-            | PodEvent::ExportProgress { .. }
-            | PodEvent::CoreWarning { .. } => None,
-        };
-        self.push(line, changed);
+        self.push(line, event.changed_task().map(str::to_owned));
     }
 }
 

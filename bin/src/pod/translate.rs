@@ -34,7 +34,7 @@ table! {
     ConfigGet => plain::<ConfigGet>,
     ConfigValidate => plain::<ConfigValidate>,
     ConfigSet => plain::<ConfigSet>,
-    TaskList => plain::<TaskList>,
+    TaskList => long::<TaskList>,
     TaskGet => plain::<TaskGet>,
     TaskReserve => plain::<TaskReserve>,
     TaskReattach => plain::<TaskReattach>,
@@ -51,15 +51,15 @@ table! {
     TaskCleanupFiles => plain::<TaskCleanupFiles>,
     TaskDelete => plain::<TaskDelete>,
     TaskBySession => plain::<TaskBySession>,
-    TaskLegacyLog => plain::<TaskLegacyLog>,
+    TaskLegacyLog => long::<TaskLegacyLog>,
     TaskBulkCleanup => plain::<TaskBulkCleanup>,
     SandboxPrepare => plain::<SandboxPrepare>,
-    FilesList => plain::<FilesList>,
+    FilesList => long::<FilesList>,
     FilesStat => plain::<FilesStat>,
-    FilesRead => plain::<FilesRead>,
-    ExportCreate => plain::<ExportCreate>,
-    ExportList => plain::<ExportList>,
-    ExportUndo => plain::<ExportUndo>,
+    FilesRead => long::<FilesRead>,
+    ExportCreate => long::<ExportCreate>,
+    ExportList => long::<ExportList>,
+    ExportUndo => long::<ExportUndo>,
     ExportDeleteRecord => plain::<ExportDeleteRecord>,
 }
 
@@ -105,13 +105,22 @@ where
     ControlFlow::Continue(())
 }
 
+/// The same, if what it answers can fill a line.
+fn long<M: Method>(to: &Translator, request: &Request, mut ticket: Ticket) -> ControlFlow<()>
+where
+    Pod: Carries<Call<M>>,
+{
+    ticket.expect_long_answer();
+    plain::<M>(to, request, ticket)
+}
+
 /// The host says who it is.
 fn initialize(to: &Translator, request: &Request, ticket: Ticket) -> ControlFlow<()> {
-    if let Some((params, ticket)) = params::<Initialize>(request, ticket) {
-        tracing::info!(database = params.db_path, "initialize");
+    if let Some((params, mut ticket)) = params::<Initialize>(request, ticket) {
         if let Some(pid) = params.host_pid {
             to.lifetime.watch_host(pid);
         }
+        ticket.expect_long_answer();
         call(to, request, params, ticket);
     }
     ControlFlow::Continue(())

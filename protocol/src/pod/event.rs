@@ -56,6 +56,17 @@ pub enum PodEvent {
 }
 
 impl PodEvent {
+    /// Which task it says has changed, if it says that.
+    pub fn changed_task(&self) -> Option<&str> {
+        match self {
+            Self::TaskChanged { task_id, .. } => Some(task_id),
+            Self::QueueDispatch { .. }
+            | Self::DeadlineExpired { .. }
+            | Self::ExportProgress { .. }
+            | Self::CoreWarning { .. } => None,
+        }
+    }
+
     /// That a task has changed.
     pub fn changed(task: &TaskSummary) -> Self {
         Self::TaskChanged { task_id: task.id.clone(), status: task.status, task: Box::new(task.clone()) }

@@ -54,6 +54,14 @@ fn the_log_lies_beside_the_database_and_goes_on_after_a_restart() {
 }
 
 #[test]
+fn the_log_of_a_sidecar_that_was_killed_says_which_version_worked_on_which_database() {
+    let site = site();
+    site.start().kill();
+    let log = log(&site);
+    assert!(log.contains("0.2.0") && log.contains("/pod.db"), "{log}");
+}
+
+#[test]
 fn the_level_changes_while_it_runs_and_is_kept() {
     let site = site();
     let mut pod = site.start_rooted();

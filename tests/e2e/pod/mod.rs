@@ -13,6 +13,7 @@ mod exports_midway;
 mod files;
 mod frames;
 mod host;
+mod hostile;
 mod leases;
 mod lifecycle;
 mod logging;

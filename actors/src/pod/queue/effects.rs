@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use cofferdam_protocol::pod::{LeaseId, PodEvent, TaskId};
-use cofferdam_storage::pod::Change;
+use cofferdam_storage::pod::{Change, TaskRecord};
 
 use super::Queue;
 use crate::pod::messages::{ArmDeadline, Deadline};
@@ -14,7 +14,11 @@ use crate::pod::messages::{ArmDeadline, Deadline};
 pub(in crate::pod) struct Effects {
     /// For the database.
     pub(in crate::pod) changes: Vec<Change>,
-    /// For the host, in this order, after the answer.
+    /// For the host, after the answer: the task that it is about, then others that changed.
+    pub(in crate::pod) changed: Vec<PodEvent>,
+    /// Then those that only moved in the queue.
+    pub(in crate::pod) moved: Vec<PodEvent>,
+    /// Then warnings and deadlines, and dispatches last.
     pub(in crate::pod) events: Vec<PodEvent>,
     /// Tasks of which nothing but the last text changed; the host hears of that not too often.
     pub(in crate::pod) texts: Vec<TaskId>,
@@ -142,8 +146,7 @@ impl Queue {
         self.effects.timers.push(TimerChange::Disarm(id.clone(), deadline));
     }
 
-    /// What was changed since the last time. Events come in this order: the task that it is about, others that changed,
-    /// others that only moved in the queue, warnings and deadlines, dispatches.
+    /// What was changed since the last time.
     pub(in crate::pod) fn finish(&mut self) -> Effects {
         let pending = std::mem::take(&mut self.effects);
         let record = |id: &TaskId| self.tasks.get(id);
@@ -161,15 +164,27 @@ impl Queue {
         }
         let moved = pending.moved_from.into_iter().flat_map(|row| self.waiting.range(row..));
         let only_moved = moved.map(|(_, id)| id).filter(|id| !pending.changed.known.contains(*id));
-        let told: Vec<_> = pending.changed.order.iter().chain(only_moved).filter_map(record).collect();
-        let mut events: Vec<_> = self.all_shown(told).map(|task| PodEvent::changed(&task)).collect();
-        events.extend(pending.other_events);
+        let told = |tasks: Vec<&TaskRecord>| -> Vec<_> {
+            self.all_shown(tasks).map(|task| PodEvent::changed(&task)).collect()
+        };
+        let changed = told(pending.changed.order.iter().filter_map(record).collect());
+        let moved = told(only_moved.filter_map(record).collect());
+        let mut events = pending.other_events;
         events
             .extend(pending.dispatched.iter().map(|id| PodEvent::QueueDispatch { task_id: id.to_string() }));
         let mut texts = pending.texts.order;
         texts.retain(|id| !pending.changed.known.contains(id) && self.tasks.contains_key(id));
         let mut timers = pending.timers;
         timers.extend(pending.removed.iter().cloned().map(TimerChange::DisarmAll));
-        Effects { changes, events, texts, timers, leased: pending.leased, released: pending.removed }
+        Effects {
+            changes,
+            changed,
+            moved,
+            events,
+            texts,
+            timers,
+            leased: pending.leased,
+            released: pending.removed,
+        }
     }
 }

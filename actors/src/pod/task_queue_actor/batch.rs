@@ -1,11 +1,12 @@
 //! Group commit: while one transaction is being made durable, requests go on in memory; what they changed is the next
 //! transaction. A transaction that fails takes with it everything that was carried out on top of it.
 
+use std::collections::{HashSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use actix::prelude::*;
-use cofferdam_protocol::pod::{LogLevel, TaskId};
+use cofferdam_protocol::pod::{LogLevel, PodEvent, TaskId};
 use cofferdam_storage::pod::{Change, PodDb};
 use tokio::task::spawn_blocking;
 
@@ -16,6 +17,9 @@ use crate::pod::failure::{Failure, Refusal};
 use crate::pod::messages::{DisarmDeadline, ReleaseLease};
 use crate::pod::queue::verbs::{Outcome, Undo};
 use crate::pod::queue::{Effects, Queue, TimerChange};
+
+/// How many moves in the queue the entries that wait may tell before the older ones of a task are left out.
+pub(super) const MOST_MOVES: usize = 1024;
 
 type Job = Box<dyn FnOnce(&mut PodDb) + Send>;
 type Settle = Box<dyn FnOnce(Result<(), Failure>, &mut TaskQueueActor, &mut Context<TaskQueueActor>)>;
@@ -140,7 +144,10 @@ impl TaskQueueActor {
     /// Puts an entry behind those that wait.
     pub(super) fn enqueue(&mut self, entry: Entry, ctx: &mut Context<Self>) {
         match &mut self.state {
-            State::Open(open) if open.closing.is_empty() => open.pending.push_back(entry),
+            State::Open(open) if open.closing.is_empty() => {
+                forget_moves(&mut open.pending, &entry);
+                open.pending.push_back(entry);
+            }
             State::Open(open) => open.closing.push(entry),
             State::Closed | State::Stopped => return self.settle(entry, ctx),
         }
@@ -225,9 +232,9 @@ impl TaskQueueActor {
 
     /// Answers, and lets the world know.
     pub(super) fn settle(&mut self, entry: Entry, ctx: &mut Context<Self>) {
-        let Effects { events, texts, timers, released, .. } = entry.effects;
+        let Effects { changed, moved, events, texts, timers, released, .. } = entry.effects;
         (entry.settle)(Ok(()), self, ctx);
-        events.into_iter().for_each(|event| self.emit(event));
+        changed.into_iter().chain(moved).chain(events).for_each(|event| self.emit(event));
         texts.into_iter().for_each(|task| self.text_changed(task));
         let ticker = &self.ticker;
         for change in timers {
@@ -299,5 +306,18 @@ impl TaskQueueActor {
             self.leases.recipient().do_send(ReleaseLease { task });
         }
         (entry.settle)(Err(Refusal::NotSaved(why.to_owned()).into()), self, ctx);
+    }
+}
+
+/// Keeps the entries that wait small: each task behind one that left the queue has moved, and to say so takes a whole
+/// summary for each. When there are too many, those of tasks that move again with `newest` go.
+fn forget_moves(pending: &mut VecDeque<Entry>, newest: &Entry) {
+    let moves = pending.iter().map(|entry| entry.effects.moved.len()).sum::<usize>();
+    if moves + newest.effects.moved.len() <= MOST_MOVES {
+        return;
+    }
+    let again: HashSet<_> = newest.effects.moved.iter().filter_map(PodEvent::changed_task).collect();
+    for entry in pending {
+        entry.effects.moved.retain(|event| !event.changed_task().is_some_and(|task| again.contains(task)));
     }
 }

@@ -88,6 +88,7 @@ impl TaskQueueActor {
         }
         let queue = Queue::new(loaded);
         self.parts.logs.set_level(queue.config().log_level);
+        tracing::info!(version = CORE_VERSION, database = request.db_path, "initialized");
         let answer = Initialized {
             exports: exports.exports,
             truncated: exports.truncated,

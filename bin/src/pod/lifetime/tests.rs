@@ -37,6 +37,26 @@ fn only_the_parent_is_watched_and_only_once() {
     assert!(causes.try_recv().is_err());
 }
 
+/// What is heard of a host that has closed stdin, of which something was not read yet.
+fn hang_up(reads: bool, patience: Duration) -> Option<Cause> {
+    let (sender, causes) = channel();
+    let (input, output) = rustix::pipe::pipe().unwrap();
+    rustix::io::write(&output, b"unread").unwrap();
+    let (reading, read) = channel();
+    let reading = (!reads).then_some(reading);
+    let watching = thread::spawn(move || Lifetime::new(sender).watch_input(input, &read, patience));
+    drop(output);
+    watching.join().unwrap();
+    drop(reading);
+    causes.try_recv().ok()
+}
+
+#[test]
+fn a_host_that_closed_stdin_is_waited_for_only_while_it_reads() {
+    assert_eq!(hang_up(false, Duration::from_millis(10)), Some(Cause::HungUp));
+    assert_eq!(hang_up(true, Duration::from_secs(3600)), None);
+}
+
 /// Drops every request, which answers it, or keeps it for ever.
 struct Closing {
     hangs: bool,

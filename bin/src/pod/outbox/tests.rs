@@ -132,6 +132,17 @@ fn large_requests_that_nobody_has_answered_let_no_other_in() {
 }
 
 #[test]
+fn requests_whose_answers_can_be_long_let_no_other_in_until_one_is_answered() {
+    let outbox = Arc::new(Outbox::default());
+    let mut tickets: Vec<_> = (0..3).map(|_| outbox.admit(0).unwrap()).collect();
+    assert!(outbox.state().has_room());
+    tickets.iter_mut().take(2).for_each(Ticket::expect_long_answer);
+    assert!(!outbox.state().has_room());
+    tickets.remove(0).answer("short after all".to_owned());
+    assert!(outbox.state().has_room());
+}
+
+#[test]
 fn nobody_waits_for_room_when_the_end_has_come() {
     let outbox = Arc::new(Outbox::default());
     let _held: Vec<_> = (0..MAX_UNANSWERED).map(|_| outbox.admit(0).unwrap()).collect();

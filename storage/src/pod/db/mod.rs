@@ -18,6 +18,7 @@ mod task;
 mod tests;
 
 use std::fmt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -41,6 +42,8 @@ pub const SCHEMA_VERSION: i64 = 1;
 pub struct PodDb {
     disk: Disk,
     file: PathBuf,
+    /// Which file that was when it was opened first.
+    opened: Option<WhichFile>,
     /// `None` after SQLite has given it up, or after a panic; it is opened again when it is next needed.
     database: Option<SqliteConnection>,
     /// How long another program's lock is waited for.
@@ -93,9 +96,17 @@ impl PodDb {
     ) -> Result<Opened> {
         let lock = connection::lock(disk, file)?;
         let (disk, file) = (disk.clone(), file.to_owned());
-        let mut db = Self { disk, file, database: None, patience_ms, opened_at: now, lock: Arc::new(lock) };
-        let database = db.take()?;
-        db.database = Some(database);
+        let database = connection::establish(&disk, &file, patience_ms)?;
+        let opened = WhichFile::of(&file);
+        let mut db = Self {
+            disk,
+            file,
+            opened,
+            database: Some(database),
+            patience_ms,
+            opened_at: now,
+            lock: Arc::new(lock),
+        };
         start::reached(&db, "pod.start.opened")?;
         let diagnostics = start::take_up(&mut db, legacy, protected, now)?;
         let loaded = db.load()?;
@@ -121,7 +132,21 @@ impl PodDb {
     fn take(&mut self) -> Result<SqliteConnection> {
         match self.database.take() {
             Some(database) => Ok(database),
-            None => connection::establish(&self.disk, &self.file, self.patience_ms),
+            None => {
+                self.check_place()?;
+                connection::establish(&self.disk, &self.file, self.patience_ms)
+            }
+        }
+    }
+
+    /// Fails if somebody has removed or replaced the file: SQLite would go on with what no next start finds.
+    fn check_place(&self) -> Result<()> {
+        match WhichFile::of(&self.file) == self.opened {
+            true => Ok(()),
+            false => Err(Error::Database(format!(
+                "{} was removed or replaced while it was in use; end this program and start it again",
+                self.file.display()
+            ))),
         }
     }
 
@@ -135,6 +160,7 @@ impl PodDb {
 
     /// Runs one transaction.
     fn write<T>(&mut self, work: impl FnOnce(&mut SqliteConnection) -> Result<T>) -> Result<T> {
+        self.check_place()?;
         let mut database = self.take()?;
         let done = sqlite::transaction(&mut database, |database| {
             let done = work(database)?;
@@ -160,6 +186,17 @@ impl PodDb {
 impl fmt::Debug for StillLocked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("StillLocked")
+    }
+}
+
+/// Device and inode: another file cannot have the same ones while this one is open.
+#[derive(PartialEq, Eq)]
+struct WhichFile(u64, u64);
+
+impl WhichFile {
+    fn of(file: &Path) -> Option<Self> {
+        let metadata = std::fs::symlink_metadata(file).ok()?;
+        Some(Self(metadata.dev(), metadata.ino()))
     }
 }
 

@@ -177,7 +177,7 @@ impl Pod {
     /// What follows after every request and every deadline.
     fn after(&mut self) {
         self.queue.fill_slots(self.at).unwrap();
-        let Effects { changes, events, timers, leased, released, .. } = self.queue.finish();
+        let Effects { changes, changed, moved, events, timers, leased, released, .. } = self.queue.finish();
         for change in changes {
             match change {
                 Change::PutTask(task) => {
@@ -189,7 +189,7 @@ impl Pod {
                 other => panic!("the queue changes no exports: {other:?}"),
             }
         }
-        self.events.extend(events);
+        self.events.extend(changed.into_iter().chain(moved).chain(events));
         self.timers.extend(timers);
         released.iter().for_each(|task| drop(self.leases.remove(task)));
         self.leases.extend(leased.into_iter().map(|(task, lease)| (task, (lease, true))));

@@ -1,5 +1,6 @@
 //! What is durable, what is answered, and in which order.
 
+use super::super::batch::MOST_MOVES;
 use super::*;
 
 #[actix::test]
@@ -47,6 +48,29 @@ async fn answers_come_in_the_order_of_requests_and_events_right_behind_their_ans
             "again ok",
         ]
     );
+}
+
+#[actix::test]
+async fn of_too_many_moves_that_wait_the_last_are_told() {
+    let fixture = Fixture::with_slots(1).await;
+    let ids: Vec<_> = (0..65).map(|n| format!("t{n}")).collect();
+    for id in &ids {
+        fixture.reserve(id).await;
+    }
+    fixture.heard().await;
+    fixture.commits.hold();
+    let (cancelled, left) = ids[1..].split_at(40);
+    for id in cancelled {
+        fixture.call("cancel", params::<TaskCancel>(json!({"taskId": id})));
+    }
+    fixture.applied().await;
+    fixture.commits.let_go();
+    let heard = fixture.heard().await;
+    // 63 + 62 + … + 24 tasks moved.
+    let moves = heard.iter().filter(|line| line.ends_with("queued")).count();
+    assert!(moves <= MOST_MOVES + 64, "{moves} moves were kept");
+    let last: Vec<_> = left.iter().map(|id| format!("changed {id} queued")).collect();
+    assert_eq!(heard[heard.len() - left.len()..], last);
 }
 
 #[actix::test]

@@ -95,7 +95,8 @@ proptest! {
     fn every_record_is_loaded_as_it_was_committed_and_each_change_replaces_all_of_it(
         versions in vec(vec(any_task(), 3), 2)
     ) {
-        let mut db = Place::new().open().db;
+        let place = Place::new();
+        let mut db = place.open().db;
         for mut tasks in versions {
             for (task, row) in tasks.iter_mut().zip(1..) {
                 task.row = row;
@@ -125,7 +126,8 @@ fn rows_are_the_order_and_a_deleted_task_takes_everything_of_it_along_but_export
 
 #[test]
 fn a_task_keeps_its_last_audit_rows() {
-    let mut db = Place::new().open().db;
+    let place = Place::new();
+    let mut db = place.open().db;
     db.commit(&[put(&task(1, "a", TaskStatus::Queued)), put(&task(2, "b", TaskStatus::Queued))]).unwrap();
     db.commit(&[audit("b", NOW, "kept")]).unwrap();
     for batch in 0..3 {
@@ -159,7 +161,8 @@ fn a_commit_that_fails_leaves_nothing_and_the_next_one_succeeds() {
 
 #[test]
 fn a_change_that_cannot_be_made_takes_the_whole_commit_back() {
-    let mut db = Place::new().open().db;
+    let place = Place::new();
+    let mut db = place.open().db;
     let error = db.commit(&[put(&task(1, "a", TaskStatus::Queued)), audit("nobody", NOW, "x")]).unwrap_err();
     assert!(matches!(error, Error::Database(_)), "{error}");
     assert!(db.load().unwrap().tasks.is_empty());
@@ -181,6 +184,26 @@ fn a_panic_in_a_transaction_takes_it_back_and_the_lock_stays() {
     assert!(matches!(place.try_open(&Disk::default(), NOW), Err(Error::Locked(_))));
     assert_eq!(ids(&db.load().unwrap().tasks), ["a"]);
     db.commit(&[put(&task(2, "b", TaskStatus::Queued))]).unwrap();
+}
+
+#[test]
+fn nothing_is_said_to_be_saved_to_a_file_that_was_removed_or_replaced() {
+    type Damage = fn(&Place);
+    let removed: Damage = |place| files::remove(&place.file);
+    let replaced: Damage = |place| {
+        let copy = files::read(&place.file);
+        files::remove(&place.file);
+        files::write(&place.file, copy);
+    };
+    for damage in [removed, replaced] {
+        let place = Place::new();
+        let mut db = place.open().db;
+        db.commit(&[put(&task(1, "a", TaskStatus::Completed))]).unwrap();
+        damage(&place);
+        let error = db.commit(&[put(&task(2, "b", TaskStatus::Completed))]).unwrap_err();
+        assert!(error.to_string().contains("removed or replaced"), "{error}");
+        assert_eq!(ids(&db.load().unwrap().tasks), ["a"]);
+    }
 }
 
 fn large(row: i64) -> Change {

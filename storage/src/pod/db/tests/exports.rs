@@ -54,7 +54,8 @@ pub(super) fn shown(db: &mut PodDb) -> Vec<ExportRecord> {
 
 #[test]
 fn a_record_is_read_as_it_was_written_newest_first_and_inserted_once() {
-    let mut db = Place::new().open().db;
+    let place = Place::new();
+    let mut db = place.open().db;
     add_at(&mut db, "a", "exp-1", 5, 3);
     add_at(&mut db, "a", "exp-2", 6, 0);
     add_at(&mut db, "b", "exp-3", 5, 1);
@@ -67,7 +68,8 @@ fn a_record_is_read_as_it_was_written_newest_first_and_inserted_once() {
 
 #[test]
 fn a_page_has_the_files_it_asks_for_and_says_how_many_there_are() {
-    let mut db = Place::new().open().db;
+    let place = Place::new();
+    let mut db = place.open().db;
     add(&mut db, "a", "exp-1", 5000);
     add(&mut db, "a", "exp-2", 200);
     let mut pages = |export: Option<&str>, item_offset, item_limit| {
@@ -171,7 +173,8 @@ fn a_target_is_remembered_for_each_of_the_last_200_sessions() {
 
 #[test]
 fn a_list_reads_no_more_records_than_a_line_can_hold() {
-    let mut db = Place::new().open().db;
+    let place = Place::new();
+    let mut db = place.open().db;
     let mut long = record("a", "", 0, 200);
     long.items.iter_mut().for_each(|item| item.src = "s".repeat(4000));
     for n in 0..20 {

@@ -13,7 +13,8 @@ use super::*;
 /// the new schema beside the old ones.
 #[test]
 fn the_schema_of_a_version_is_frozen() {
-    let mut db = Place::new().open().db;
+    let place = Place::new();
+    let mut db = place.open().db;
     let query = "SELECT coalesce(sql, name) || ';' AS line FROM sqlite_schema
                  WHERE name NOT LIKE '%diesel%' ORDER BY name";
     let schema: String = lines(&mut db, query).into_iter().map(|line| line + "\n").collect();
