@@ -83,7 +83,7 @@ impl Translator {
         }
         let message = match METHOD_NAMES.contains(&name) {
             true => format!("{name} is not available in this version"),
-            false => "no such method".to_owned(),
+            false => format!("no such method: {name}"),
         };
         refuse(ticket, Some(&request.id), PodErrorCode::UnknownMethod, message, Value::Null);
         ControlFlow::Continue(())
