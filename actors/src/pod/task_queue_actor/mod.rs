@@ -306,7 +306,9 @@ async fn take(leases: &Leases, claim: Claim) -> Result<Option<TaskId>, Refusal> 
                 Ok(Ok(Acquired::Same)) => Ok(None),
                 Ok(Ok(Acquired::Free | Acquired::TakenOver)) => Ok(Some(task)),
                 Ok(Err(left)) => Err(Refusal::Busy {
-                    message: "another lease holds the task and was heard of less than 30 s ago".to_owned(),
+                    message: "another lease holds the task and was heard of less than 30 s ago; \
+                              go on with that one, or try again later"
+                        .to_owned(),
                     retry_after_ms: u64::try_from(left.as_millis()).ok(),
                 }),
                 Err(_) => Err(Refusal::Stopping),
