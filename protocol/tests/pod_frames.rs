@@ -161,6 +161,7 @@ fn a_line_that_is_no_request_is_refused_with_the_id_if_it_has_one() {
         assert_eq!(refused(line.as_bytes()).0, None, "{line}");
     }
     assert_eq!(refused(b"{\"id\":\"1\",\"method\":\"h\xff\"}").0, None);
+    assert_eq!(refused(b"{'id':1}").1, "not a request: key must be a string");
     for line in [r#"{"id":"a"}"#, r#"{"id":"a","method":null}"#, r#"{"id":"a","method":{},"params":[]}"#] {
         let (id, message) = refused(line.as_bytes());
         assert_eq!((id.as_deref(), message.as_str()), (Some("a"), "method is missing or not a string"));
@@ -201,6 +202,7 @@ fn params_that_are_no_object_are_refused() {
 #[test]
 fn a_refusal_of_params_names_the_one_that_is_wrong() {
     assert_eq!(bad::<TaskGet>("{}"), "missing field `taskId`");
+    assert_eq!(bad::<TaskHeartbeat>(r#"{"taskId":"a"}"#), "missing field `leaseId`");
     assert_eq!(bad::<TaskGet>(r#"{"taskId":5}"#), "taskId: invalid type: integer `5`, expected a string");
     assert_eq!(bad::<TaskGet>(r#"{"taskId":"a","taskId":"a"}"#), "duplicate field `taskId`");
     let statuses = bad::<TaskBulkCleanup>(r#"{"statuses":["completed","gone"]}"#);

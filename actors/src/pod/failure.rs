@@ -79,10 +79,10 @@ pub enum Refusal {
     #[error("no such export: {0}")]
     ExportNotFound(String),
     /// An active task cannot be deleted.
-    #[error("the task is {}; cancel it first", .0.as_str())]
+    #[error("the task's status is {}; cancel it first", .0.as_str())]
     Running(TaskStatus),
     /// What is asked makes sense only of a task that has not ended.
-    #[error("the task is {}; reattach it first", .0.as_str())]
+    #[error("the task's status is {}; reattach it first", .0.as_str())]
     NotResumable(TaskStatus),
     /// The configuration leaves a task nothing to work with.
     #[error("{0}")]
@@ -91,7 +91,7 @@ pub enum Refusal {
     #[error(transparent)]
     Storage(#[from] Error),
     /// A batch of changes could not be made durable; none of them happened.
-    #[error("the change could not be saved, and did not happen: {0}; try again")]
+    #[error("the change did not happen, try it again later: it could not be saved: {0}")]
     NotSaved(String),
     /// A request panicked; what it had not finished did not happen.
     #[error("internal error while working on the request; the log says more")]
@@ -265,20 +265,20 @@ mod tests {
             Refusal::Running(TaskStatus::Starting),
             Code::TaskRunning,
             Value::Null,
-            "the task is starting; cancel it first",
+            "the task's status is starting; cancel it first",
         );
         check(
             Refusal::NotResumable(TaskStatus::Timeout),
             Code::TaskNotResumable,
             Value::Null,
-            "the task is timeout; reattach it first",
+            "the task's status is timeout; reattach it first",
         );
         check(Refusal::Config(text()), Code::ConfigInvalid, Value::Null, "x");
         check(
             Refusal::NotSaved(text()),
             Code::DbError,
             Value::Null,
-            "the change could not be saved, and did not happen: x; try again",
+            "the change did not happen, try it again later: it could not be saved: x",
         );
         check(
             Refusal::Panicked,

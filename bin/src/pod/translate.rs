@@ -88,7 +88,7 @@ impl Translator {
         if let Some((_, hand_over)) = TABLE.iter().find(|(known, _)| *known == name) {
             return hand_over(self, request, ticket);
         }
-        let message = "no such method".to_owned();
+        let message = format!("no such method: {name}");
         refuse(ticket, Some(&request.id), PodErrorCode::UnknownMethod, message, Value::Null);
         ControlFlow::Continue(())
     }

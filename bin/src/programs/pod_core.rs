@@ -15,7 +15,10 @@ use crate::terminal::Terminal;
 /// Keeps the tasks of an isolation pod
 ///
 /// A host starts it and speaks with it: one JSON value a line, requests on standard input, answers and events on
-/// standard output, logs on standard error. It ends with the host, or when its input does.
+/// standard output. It ends with the host, or when its input does. The log is on standard error, and in core.log
+/// beside the database that the host names.
+///
+/// It keeps record of tasks and makes their directories. To confine an agent to its directory is up to the host.
 #[derive(Debug, Parser)]
 #[command(name = "isolation-pod-core", version = CORE_VERSION)]
 struct Cli {}

@@ -101,7 +101,11 @@ fn object<'a, T: Deserialize<'a>>(name: &str, json: &'a str) -> Result<T, String
     let what = error.to_string();
     // Which param it is says more than where in the line.
     let what = what.rsplit_once(" at line ").map_or(what.as_str(), |(what, _)| what);
-    let message = if path == "." { what.to_owned() } else { format!("{path}: {what}") };
+    // `?` stands for a place that has no name, as where the text is no JSON.
+    let message = match path.as_str() {
+        "." | "?" => what.to_owned(),
+        path => format!("{path}: {what}"),
+    };
     Err(cut(&message, MAX_MESSAGE).to_owned())
 }
 

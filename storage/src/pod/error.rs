@@ -149,11 +149,17 @@ impl Error {
     }
 }
 
+/// What to do about a database that is damaged.
+pub(super) const INSTEAD: &str =
+    "move it away with all files whose names begin like its own, and start anew or put a copy in its place";
+
 impl From<diesel::result::Error> for Error {
     fn from(error: diesel::result::Error) -> Self {
         let text = error.to_string();
         Self::Database(match text.as_str() {
             "database is locked" => format!("{text}; close the other program that has it open"),
+            "database disk image is malformed" => format!("{text}; {INSTEAD}"),
+            "database or disk is full" => format!("{text}; make room there"),
             _ => text,
         })
     }

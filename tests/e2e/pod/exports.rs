@@ -2,10 +2,9 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use cofferdam_tests::mount::Mount;
-use cofferdam_tests::pod::{PodSite, Sidecar, held, is_event, turn, with};
+use cofferdam_tests::pod::{PodSite, Sidecar, with};
 use cofferdam_tests::tree::Tree;
 use cofferdam_tests::{files, skip, user};
 use serde_json::{Value, json};
@@ -13,11 +12,9 @@ use serde_json::{Value, json};
 use super::{site, site_of_ordinary_user};
 
 const BACKUPS: &str = ".isolation-pod-undo";
-/// Twice what it promises, for a machine that is busy.
-const SOON: Duration = Duration::from_secs(4);
 
 /// A sidecar with the completed task `a`, which has made these files, and its directory.
-fn with_files(site: &PodSite, made: &[(&str, &str)]) -> (Sidecar, PathBuf) {
+pub(super) fn with_files(site: &PodSite, made: &[(&str, &str)]) -> (Sidecar, PathBuf) {
     let mut pod = site.start_rooted();
     pod.finish("a");
     let dir = site.root().join("a");
@@ -25,7 +22,7 @@ fn with_files(site: &PodSite, made: &[(&str, &str)]) -> (Sidecar, PathBuf) {
     (pod, dir)
 }
 
-fn make(dir: &Path, made: &[(&str, &str)]) {
+pub(super) fn make(dir: &Path, made: &[(&str, &str)]) {
     for (path, content) in made {
         let path = dir.join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -34,33 +31,33 @@ fn make(dir: &Path, made: &[(&str, &str)]) {
 }
 
 /// Params of an export of the task `a` to the directory outside.
-fn export(site: &PodSite, entries: &[&str], more: Value) -> Value {
+pub(super) fn export(site: &PodSite, entries: &[&str], more: Value) -> Value {
     with(&json!({"taskId": "a", "entries": entries, "targetDir": site.outside()}), more)
 }
 
 /// Exports, which must succeed; returns the record.
 #[track_caller]
-fn create(pod: &mut Sidecar, params: Value) -> Value {
+pub(super) fn create(pod: &mut Sidecar, params: Value) -> Value {
     pod.ok("export.create", params)["export"].clone()
 }
 
-fn exported(export: &Value) -> Value {
+pub(super) fn exported(export: &Value) -> Value {
     json!({"exportId": export["id"]})
 }
 
 /// Undoes; returns the result.
 #[track_caller]
-fn undo(pod: &mut Sidecar, export: &Value) -> Value {
+pub(super) fn undo(pod: &mut Sidecar, export: &Value) -> Value {
     pod.ok("export.undo", exported(export))
 }
 
 /// The value of a key for each file of a record.
-fn each(export: &Value, key: &str) -> Vec<Value> {
+pub(super) fn each(export: &Value, key: &str) -> Vec<Value> {
     export["items"].as_array().unwrap().iter().map(|item| item[key].clone()).collect()
 }
 
 /// The records, newest first.
-fn records(pod: &mut Sidecar) -> Vec<Value> {
+pub(super) fn records(pod: &mut Sidecar) -> Vec<Value> {
     pod.ok("export.list", json!({}))["exports"].as_array().unwrap().clone()
 }
 
@@ -79,6 +76,7 @@ fn a_directory_and_a_file_are_copied_with_their_hashes() {
     super::only_these_keys(&export, keys);
     super::only_these_keys(&export["items"][0], "status src dst bytes hash existed backupPath message");
     assert!(export["id"].as_str().unwrap().starts_with("exp-"));
+    assert_eq!(export["targetDir"], json!(site.outside()));
     assert_eq!(
         (&export["status"], &export["taskId"], &export["undoneAt"]),
         (&json!("completed"), &json!("a"), &json!(0))
@@ -262,7 +260,7 @@ fn an_export_outlives_its_task() {
     let export = create(&mut pod, export(&site, &["f"], json!({})));
     pod.ok("task.cleanupFiles", json!({"taskId": "a"}));
     pod.ok("task.delete", json!({"taskId": "a"}));
-    assert_eq!(records(&mut pod), [export.clone()]);
+    assert_eq!(records(&mut pod), std::slice::from_ref(&export));
     assert_eq!(undo(&mut pod, &export)["removed"], json!([site.outside().join("f")]));
 }
 
@@ -310,7 +308,7 @@ fn a_record_goes_with_its_backups_and_the_files_stay() {
     pod.configure(json!({"maxExports": 1}));
     let second = create(&mut pod, export(&site, &["f"], json!({})));
     let third = create(&mut pod, export(&site, &["f"], json!({})));
-    assert_eq!(records(&mut pod), [third.clone()]);
+    assert_eq!(records(&mut pod), std::slice::from_ref(&third));
     assert_eq!(files::names(outside.join(BACKUPS)), [third["id"].as_str().unwrap()]);
     pod.refused("EXPORT_NOT_FOUND", "export.undo", exported(&second));
 
@@ -320,7 +318,7 @@ fn a_record_goes_with_its_backups_and_the_files_stay() {
     pod.configure(json!({"maxExports": 1}));
     pod.shutdown();
     let mut pod = site.start();
-    assert_eq!(records(&mut pod), [fourth.clone()]);
+    assert_eq!(records(&mut pod), std::slice::from_ref(&fourth));
     assert_eq!(files::names(outside.join(BACKUPS)), [fourth["id"].as_str().unwrap()]);
 }
 
@@ -444,177 +442,4 @@ fn a_target_is_remembered_where_that_is_allowed() {
     assert_eq!(answer.get("message"), None);
     pod.shutdown();
     assert_eq!(site.start().ok("export.list", json!({}))["remembered"], json!({"m": site.outside()}));
-}
-
-#[test]
-fn while_much_is_exported_holders_are_heard_time_goes_on_and_progress_is_told_if_asked_for() {
-    let mut site = site();
-    site.set("COFFERDAM_TIME_SCALE", 100);
-    let mut pod = site.spawn();
-    pod.ok("initialize", with(&site.initialize(), json!({"features": ["export.progress", "more"]})));
-    pod.configure(json!({"sandboxRoot": site.root(), "timeoutMs": 30_000}));
-    pod.finish("a");
-    let dir = site.root().join("a");
-    files::mkdir(dir.join("d"));
-    for n in 0..8 {
-        files::write(dir.join(format!("d/{n}")), vec![n; 24 << 20]);
-    }
-    let params = with(&cofferdam_tests::pod::reserve("b"), json!({"timeoutMs": 30_000}));
-    let id = pod.send("export.create", export(&site, &["d"], json!({"mode": "move"})));
-    pod.ok("task.reserve", params);
-    pod.ok("task.turnStarted", turn("b", 1));
-    pod.ok("task.heartbeat", held("b"));
-    for (code, method, params) in [
-        ("TASK_BUSY", "task.reattach", json!({"taskId": "a", "leaseId": "N"})),
-        ("TASK_BUSY", "task.turnStarted", turn("a", 2)),
-        ("TASK_BUSY", "task.cleanupFiles", json!({"taskId": "a"})),
-    ] {
-        pod.refused(code, method, params);
-    }
-    let running = records(&mut pod);
-    assert_eq!(running[0]["status"], "running");
-    pod.refused("UNDO_CONFLICT", "export.undo", exported(&running[0]));
-    pod.refused("TASK_BUSY", "export.deleteRecord", exported(&running[0]));
-    let progress = pod.event("export.progress");
-    assert_eq!((&progress["taskId"], &progress["exportId"]), (&json!("a"), &running[0]["id"]));
-    pod.event_of("deadline.expired", "b");
-    let answer = pod.answer(&id);
-    assert_eq!(answer["result"]["export"]["status"], "completed", "{answer}");
-    pod.ok("task.reattach", json!({"taskId": "a", "leaseId": "L"}));
-}
-
-#[test]
-fn progress_is_not_told_to_a_host_that_did_not_ask() {
-    let site = site();
-    let (mut pod, _) = with_files(&site, &[("f", "f")]);
-    create(&mut pod, export(&site, &["f"], json!({})));
-    assert!(!pod.heard().iter().any(|line| is_event(line, "export.progress")));
-}
-
-#[test]
-fn an_export_that_was_asked_for_before_the_end_of_input_is_made() {
-    let site = site();
-    let (mut pod, _) = with_files(&site, &[("f", "f")]);
-    let id = pod.send("export.create", export(&site, &["f"], json!({})));
-    pod.end();
-    assert_eq!(pod.answer(&id)["result"]["export"]["status"], "completed");
-    assert_eq!(pod.wait().0, 0);
-}
-
-#[test]
-fn the_end_of_input_does_not_wait_for_a_long_export_and_the_next_start_says_what_was_done() {
-    let site = site();
-    let (mut pod, dir) = with_files(&site, &[]);
-    files::mkdir(dir.join("d"));
-    for n in 0..40 {
-        files::write(dir.join(format!("d/{n}")), vec![n; 24 << 20]);
-    }
-    pod.send("export.create", export(&site, &["d"], json!({})));
-    while records(&mut pod).is_empty() {}
-    pod.end();
-    assert!(pod.ends_within(SOON));
-    assert_eq!(pod.wait().0, 0);
-    let mut pod = site.start();
-    let export = records(&mut pod)[0].clone();
-    assert_eq!(export["status"], "interrupted");
-    let arrived = each(&export, "status").iter().filter(|status| **status == "OK").count();
-    let there = site.outside().join("d");
-    assert_eq!(if there.exists() { files::names(there).len() } else { 0 }, arrived);
-    if arrived > 0 {
-        assert_eq!(undo(&mut pod, &export)["conflicts"], json!([]));
-    }
-    assert_eq!(files::names(site.outside()), [""; 0]);
-}
-
-/// Directories with files to export, and with files in their way; as many as two batches.
-fn two_batches(site: &PodSite) -> (PathBuf, Tree, Tree) {
-    let (pod, dir) = with_files(site, &[]);
-    pod.shutdown();
-    let outside = site.outside();
-    files::mkdir(dir.join("d"));
-    files::mkdir(outside.join("d"));
-    (0..300).for_each(|n| files::write(dir.join(format!("d/{n}")), format!("new {n}")));
-    (0..300).step_by(3).for_each(|n| files::write(outside.join(format!("d/{n}")), format!("old {n}")));
-    let (made, target) = (Tree::read(&dir), Tree::read(&outside));
-    (dir, made, target)
-}
-
-/// Sends a request in the midst of which the sidecar dies.
-fn die(mut pod: Sidecar, method: &str, params: Value) {
-    pod.send(method, params);
-    while pod.line().is_some() {}
-    assert_eq!(pod.wait().0, -9);
-}
-
-#[test]
-fn wherever_an_export_is_killed_nothing_is_lost_and_what_was_done_can_be_undone() {
-    for step in [
-        "planned",
-        "copied",
-        "copied#2",
-        "kept",
-        "kept#2",
-        "intended",
-        "intended#2",
-        "renamed",
-        "renamed#2",
-        "saved",
-        "saved#2",
-    ] {
-        for mode in ["copy", "move"] {
-            let (site, what) = (site(), format!("{mode} killed at {step}"));
-            let (dir, made, target) = two_batches(&site);
-            let pod = site.start_with_fault(&format!("export.{step}=kill"));
-            die(pod, "export.create", export(&site, &["d"], json!({"mode": mode})));
-            let mut pod = site.start();
-            let record = records(&mut pod)[0].clone();
-            assert_eq!(record["status"], "interrupted", "{what}");
-            let all = json!({"exportId": record["id"], "itemLimit": 5000});
-            let all = pod.ok("export.list", all)["exports"][0].clone();
-            let mut arrived: Vec<_> = Vec::new();
-            for item in all["items"].as_array().unwrap().iter().filter(|item| item["status"] == "OK") {
-                let dst = Path::new(item["dst"].as_str().unwrap());
-                assert_eq!(item["hash"], blake3::hash(&files::read(dst)).to_hex().as_str(), "{what}");
-                arrived.push(dst.to_owned());
-            }
-            for name in files::names(site.outside().join("d")) {
-                let path = site.outside().join("d").join(&name);
-                let number: usize = name.parse().unwrap_or_else(|_| panic!("{what}: {name} is left"));
-                let was_there = number.is_multiple_of(3);
-                let expected = if arrived.contains(&path) { "new" } else { "old" };
-                assert!(was_there || expected == "new", "{what}: {name} is there");
-                assert_eq!(files::read(&path), format!("{expected} {number}").as_bytes(), "{what}");
-            }
-            if !arrived.is_empty() {
-                assert_eq!(undo(&mut pod, &record)["conflicts"], json!([]), "{what}");
-            }
-            target.assert_same(&Tree::read(&site.outside()), &what);
-            made.assert_same(&Tree::read(&dir), &what);
-        }
-    }
-}
-
-#[test]
-fn wherever_an_undo_is_killed_it_can_be_finished() {
-    for step in ["begun", "returned", "replaced", "removed", "removed#2", "saved", "saved#2"] {
-        for mode in ["copy", "move"] {
-            let (site, what) = (site(), format!("{mode} killed at {step}"));
-            let (dir, made, target) = two_batches(&site);
-            let mut pod = site.start();
-            let record = create(&mut pod, export(&site, &["d"], json!({"mode": mode})));
-            assert_eq!(record["status"], "completed", "{what}");
-            pod.shutdown();
-            let pod = site.start_with_fault(&format!("undo.{step}=kill"));
-            die(pod, "export.undo", exported(&record));
-            let mut pod = site.start();
-            let again = pod.request("export.undo", exported(&record));
-            // The last step is behind all of it.
-            assert!(
-                again["result"]["conflicts"] == json!([]) || again["error"]["code"] == "UNDO_CONFLICT",
-                "{what}: {again}"
-            );
-            target.assert_same(&Tree::read(&site.outside()), &what);
-            made.assert_same(&Tree::read(&dir), &what);
-        }
-    }
 }

@@ -9,6 +9,7 @@ mod config;
 mod crash;
 mod database;
 mod exports;
+mod exports_midway;
 mod files;
 mod frames;
 mod host;

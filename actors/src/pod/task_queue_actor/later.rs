@@ -11,6 +11,7 @@ use super::{State, TaskQueueActor};
 use crate::pod::call::Reply;
 use crate::pod::failure::Refusal;
 use crate::pod::queue::verbs::{Later, Outcome, Then};
+use crate::pod::queue::{Effects, Queue};
 
 /// How much of it goes on at a time; more waits.
 pub(super) const AT_A_TIME: usize = 8;
@@ -41,14 +42,33 @@ impl TaskQueueActor {
             }
             let entry = match then {
                 Then::Answer(answer) => Entry::certain(answer, reply),
-                Then::Change(change) => match actor.work("work on files", change) {
+                Then::Change(change) => match actor.conclude(change) {
                     Ok((answer, effects)) => Entry::of(Outcome::Done(answer), effects, reply),
                     // What it did to the disk stays, whatever becomes of memory.
                     Err(refusal) => Entry::certain(Err(refusal), reply),
                 },
             };
-            actor.enqueue(entry, ctx);
+            match &mut actor.state {
+                // Before `shutdown`, if that waits.
+                State::Open(open) => open.pending.push_back(entry),
+                State::Closed | State::Stopped => actor.settle(entry, ctx),
+            }
             actor.flush(ctx);
         }));
+    }
+
+    /// Changes memory after work on the disk, even if `shutdown` waits for that.
+    fn conclude<T>(
+        &mut self,
+        change: impl FnOnce(&mut Queue, i64) -> Result<T, Refusal>,
+    ) -> Result<(T, Effects), Refusal> {
+        let at = self.now();
+        match &mut self.state {
+            State::Open(open) => match open.stale.clone() {
+                Some(why) => Err(Refusal::NotSaved(why)),
+                None => open.work("work on files", at, change),
+            },
+            State::Closed | State::Stopped => Err(Refusal::Stopping),
+        }
     }
 }

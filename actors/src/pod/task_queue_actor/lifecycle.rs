@@ -45,9 +45,10 @@ impl Handler<Call<Initialize>> for TaskQueueActor {
             Err(Refusal::NotInitialized) if Path::new(&request.db_path).is_absolute() => {
                 return self.initialize(request, reply);
             }
-            Err(Refusal::NotInitialized) => {
-                Refusal::BadRequest(format!("dbPath: {:?} is no absolute path", request.db_path))
-            }
+            Err(Refusal::NotInitialized) => Refusal::BadRequest(format!(
+                "dbPath: {:?} is no absolute path; give the whole path",
+                request.db_path
+            )),
             Err(refusal) => refusal,
         };
         let entry = self.not_initialized(refusal, reply);

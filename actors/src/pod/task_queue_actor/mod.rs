@@ -112,6 +112,27 @@ impl Open {
     fn may_close(&self) -> bool {
         !self.closing.is_empty() && (self.later == 0 || self.impatient)
     }
+
+    /// Changes memory, as far as that goes. `what` is for the log.
+    fn work<T>(
+        &mut self,
+        what: &str,
+        at: i64,
+        change: impl FnOnce(&mut Queue, i64) -> Result<T, Refusal>,
+    ) -> Result<(T, Effects), Refusal> {
+        let queue = &mut self.queue;
+        let done = catch_unwind(AssertUnwindSafe(|| {
+            let done = change(queue, at)?;
+            queue.fill_slots(at)?;
+            Ok((done, queue.finish()))
+        }));
+        let done = done.unwrap_or(Err(Refusal::Panicked));
+        if done.is_err() && (matches!(done, Err(Refusal::Panicked)) || !queue.is_settled()) {
+            tracing::error!(what, "a request left memory half changed; it is loaded again");
+            self.stale = Some(format!("{what} left memory half changed"));
+        }
+        done
+    }
 }
 
 impl TaskQueueActor {
@@ -153,19 +174,7 @@ impl TaskQueueActor {
         change: impl FnOnce(&mut Queue, i64) -> Result<T, Refusal>,
     ) -> Result<(T, Effects), Refusal> {
         let at = self.now();
-        let open = self.open()?;
-        let queue = &mut open.queue;
-        let done = catch_unwind(AssertUnwindSafe(|| {
-            let done = change(queue, at)?;
-            queue.fill_slots(at)?;
-            Ok((done, queue.finish()))
-        }));
-        let done = done.unwrap_or(Err(Refusal::Panicked));
-        if done.is_err() && (matches!(done, Err(Refusal::Panicked)) || !queue.is_settled()) {
-            tracing::error!(what, "a request left memory half changed; it is loaded again");
-            open.stale = Some(format!("{what} left memory half changed"));
-        }
-        done
+        self.open()?.work(what, at, change)
     }
 
     /// What a request needs before it is carried out, unless it is refused at once.
@@ -297,7 +306,9 @@ async fn take(leases: &Leases, claim: Claim) -> Result<Option<TaskId>, Refusal> 
                 Ok(Ok(Acquired::Same)) => Ok(None),
                 Ok(Ok(Acquired::Free | Acquired::TakenOver)) => Ok(Some(task)),
                 Ok(Err(left)) => Err(Refusal::Busy {
-                    message: "another lease holds the task and was heard of less than 30 s ago".to_owned(),
+                    message: "another lease holds the task and was heard of less than 30 s ago; \
+                              go on with that one, or try again later"
+                        .to_owned(),
                     retry_after_ms: u64::try_from(left.as_millis()).ok(),
                 }),
                 Err(_) => Err(Refusal::Stopping),

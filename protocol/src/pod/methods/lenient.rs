@@ -34,8 +34,9 @@ pub(super) fn pid<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u32>, D::
 
 /// A name: 1 to 256 characters.
 pub(in crate::pod) fn name<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
-    match optional_name(from)? {
-        Some(name) if !name.is_empty() => Ok(name),
+    // Not as an option: a missing one would be an error without the param's name.
+    match String::deserialize(from)? {
+        name if (1..=MAX_NAME).contains(&name.chars().count()) => Ok(name),
         _ => Err(D::Error::custom(format_args!("must be a string of 1 to {MAX_NAME} characters"))),
     }
 }

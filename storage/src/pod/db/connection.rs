@@ -10,11 +10,12 @@ use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Text};
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 use rustix::fs::{FlockOperation, Mode};
+use rustix::io::Errno;
 
 use super::SCHEMA_VERSION;
 use crate::disk::Disk;
 use crate::durable;
-use crate::pod::error::{Error, Result};
+use crate::pod::error::{Error, INSTEAD, Result};
 use crate::sqlite;
 
 const MIGRATIONS: EmbeddedMigrations = embed_migrations!("migrations/pod");
@@ -39,15 +40,16 @@ impl Drop for Lock {
 /// The system releases it when the process is gone, however it went.
 pub(super) fn lock(disk: &Disk, file: &Path) -> Result<Lock> {
     let (dir, name) = split(file)?;
-    durable::make_dirs(disk, dir, Mode::from_raw_mode(0o700))
-        .map_err(|error| Error::io(format!("making {}", dir.display()), error))?;
+    durable::make_dirs(disk, dir, Mode::from_raw_mode(0o700)).map_err(|error| {
+        Error::io(format!("{} cannot be made; mend that or name another dbPath", dir.display()), error)
+    })?;
     let mut lock_name = name.as_os_str().to_owned();
     lock_name.push(".lock");
     let path = dir.join(&lock_name);
     let lock = sqlite::open_private(disk, dir, lock_name).map_err(|error| opening(&path, error))?;
     match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(Lock(lock)),
-        Err(rustix::io::Errno::WOULDBLOCK) => Err(Error::Locked(file.display().to_string())),
+        Err(Errno::WOULDBLOCK) => Err(Error::Locked(file.display().to_string())),
         Err(errno) => Err(Error::io(format!("locking {}", path.display()), errno.into())),
     }
 }
@@ -95,12 +97,18 @@ pub(super) fn len(path: &Path) -> u64 {
 fn split(file: &Path) -> Result<(&Path, PathBuf)> {
     match (file.parent(), file.file_name()) {
         (Some(dir), Some(name)) => Ok((dir, name.into())),
-        _ => Err(Error::Database(format!("{} cannot be a file", file.display()))),
+        _ => Err(Error::Database(format!("{} cannot be a file; name another dbPath", file.display()))),
     }
 }
 
 fn opening(path: &Path, error: io::Error) -> Error {
-    Error::io(format!("opening {}", path.display()), error)
+    let shown = path.display();
+    match Errno::from_io_error(&error) {
+        // The lock would be beside the link, and not beside the file.
+        Some(Errno::LOOP) => Error::Database(format!("{shown} is a link; name the file that it leads to")),
+        Some(Errno::ISDIR) => Error::Database(format!("{shown} is a directory; name a file in it")),
+        _ => Error::io(format!("{shown} cannot be opened; mend that or name another dbPath"), error),
+    }
 }
 
 /// Refuses what cannot be ours by its first bytes, without SQLite, which would write as it opens it.
@@ -108,7 +116,7 @@ fn check_header(file: &Path, raw: &File) -> Result<()> {
     let shown = file.display();
     let metadata = raw.metadata().map_err(|error| opening(file, error))?;
     if !metadata.is_file() {
-        return Err(Error::Database(format!("{shown} is not a regular file")));
+        return Err(Error::Database(format!("{shown} is not a regular file; name another dbPath")));
     }
     if metadata.len() == 0 {
         return Ok(());
@@ -117,7 +125,11 @@ fn check_header(file: &Path, raw: &File) -> Result<()> {
     match raw.read_exact_at(&mut header, 0) {
         Ok(()) if header.starts_with(MAGIC) => {}
         Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => return Err(opening(file, error)),
-        _ => return Err(Error::Database(format!("{shown} is not an SQLite database; it is left as it is"))),
+        _ => {
+            return Err(Error::Database(format!(
+                "{shown} is not an SQLite database; it is left as it is, name another dbPath"
+            )));
+        }
     }
     let number = |at: usize| {
         i64::from(i32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]))
@@ -139,7 +151,7 @@ fn check_content(file: &Path, database: &mut SqliteConnection) -> Result<()> {
     let Line { line } = lines.get_result(database)?;
     match line.as_str() {
         "ok" => Ok(()),
-        damage => Err(Error::Database(format!("{} is damaged: {damage}", file.display()))),
+        damage => Err(Error::Database(format!("{} is damaged: {damage}; {INSTEAD}", file.display()))),
     }
 }
 
@@ -154,7 +166,10 @@ fn check_owner(file: &Path, application: i64, version: i64) -> Result<()> {
 }
 
 fn foreign(file: &Path) -> Error {
-    Error::Database(format!("{} is another program's database; it is left as it is", file.display()))
+    Error::Database(format!(
+        "{} is another program's database; it is left as it is, name another dbPath",
+        file.display()
+    ))
 }
 
 fn number(database: &mut SqliteConnection, name: &str) -> Result<i64> {

@@ -82,7 +82,10 @@ pub fn plan(disk: &Disk, request: ExportRequest) -> Result<ExportPlan> {
     };
     let base = Root::open(&target.base)
         .map_err(|error| Error::BadRequest(format!("the target cannot be opened: {error}")))?;
-    let target_dir = text(&target.base.join(target.below.as_path()))?;
+    let target_dir = match target.below.is_root() {
+        true => text(&target.base)?,
+        false => text(&target.base.join(target.below.as_path()))?,
+    };
     let names = Names::of(&request.id);
     names.backups().map_err(|_| Error::BadRequest("the export has an impossible id".to_owned()))?;
 

@@ -88,12 +88,12 @@ fn parse(bytes: Vec<u8>, protected: &Protected, now: i64) -> Result<Legacy, Stri
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let top = raw::object(text, &["version", "config", "tasks", "exports"]);
-    let Some(top) = top.map_err(|error| format!("is not JSON: {error}"))? else {
-        return Err("is not a JSON object".to_owned());
+    let Some(top) = top.map_err(|error| format!("it is not JSON: {error}"))? else {
+        return Err("it is not a JSON object".to_owned());
     };
     let version = raw::number(top.get("version"));
     if version > 1 {
-        return Err(format!("has version {version}, and 1 is the newest that is known"));
+        return Err(format!("it has version {version}, and 1 is the newest that is known"));
     }
     let mut notes = Notes { at: now, diagnostics: Vec::new() };
     let config = config_of(top.get("config"), protected, &mut notes);

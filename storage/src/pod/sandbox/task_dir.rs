@@ -148,7 +148,7 @@ fn enter(root: &OwnedFd, parent: &OwnedFd, name: &Name, path: &Path) -> Result<O
 
 fn bad(path: &Path, source: io::Error) -> Error {
     Error::BadRoot {
-        what: format!("{} cannot be used; make room there or name another root", path.display()),
+        what: format!("{} cannot be made or entered; mend that or name another root", path.display()),
         source,
     }
 }

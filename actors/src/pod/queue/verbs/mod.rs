@@ -121,8 +121,11 @@ pub(in crate::pod) enum Then<T> {
     /// With this.
     Answer(Result<T, Refusal>),
     /// With a change of memory, which says it.
-    Change(Box<dyn FnOnce(&mut Queue, i64) -> Result<T, Refusal> + Send>),
+    Change(Changing<T>),
 }
+
+/// Changes memory, at that wall time in milliseconds since the epoch.
+pub(in crate::pod) type Changing<T> = Box<dyn FnOnce(&mut Queue, i64) -> Result<T, Refusal> + Send>;
 
 /// Asks the database.
 pub(in crate::pod) type Reading<T> = Box<dyn FnOnce(&mut PodDb) -> Result<T, Refusal> + Send>;

@@ -1,6 +1,7 @@
 //! The actor over a real database, in virtual time.
 
 mod batch;
+mod files;
 mod lifecycle;
 mod time;
 

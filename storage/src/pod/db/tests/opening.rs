@@ -165,7 +165,7 @@ fn a_damaged_database_is_left_as_it_is() {
         std::fs::create_dir(place.dir()).unwrap();
         std::fs::write(&place.file, bytes).unwrap();
         let error = refused(&place);
-        assert!(matches!(error, Error::Database(_)), "{what}: {error}");
+        assert!(matches!(&error, Error::Database(text) if text.contains("move it away")), "{what}: {error}");
     }
 }
 
@@ -188,15 +188,16 @@ fn what_is_no_regular_file_is_refused_without_waiting() {
     let place = Place::with(&[]);
     let aside = place.dir().join("aside.db");
     files::rename(&place.file, &aside);
-    let made: [fn(&Path, &Path); 3] = [
-        |file, aside| files::symlink(aside, file),
-        |file, _| files::mkdir(file),
-        |file, _| files::fifo(file),
+    type Make = fn(&Path, &Path);
+    let made: [(&str, Make); 3] = [
+        ("is a link; name the file that it leads to", |file, aside| files::symlink(aside, file)),
+        ("is a directory; name a file in it", |file, _| files::mkdir(file)),
+        ("is not a regular file; name another dbPath", |file, _| files::fifo(file)),
     ];
-    for make in made {
+    for (why, make) in made {
         make(&place.file, &aside);
         let error = place.try_open(&Disk::default(), NOW).unwrap_err();
-        assert!(matches!(error, Error::Io { .. } | Error::Database(_)), "{error}");
+        assert!(matches!(&error, Error::Database(text) if text.ends_with(why)), "{error}");
         files::remove(&place.file);
     }
 }
