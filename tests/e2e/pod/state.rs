@@ -1,5 +1,6 @@
 //! The life of one task: which call is taken in which status, and what it makes of the task.
 
+use cofferdam_tests::files;
 use cofferdam_tests::pod::{Sidecar, ended, held, told, turn, with};
 use serde_json::{Value, json};
 
@@ -212,6 +213,21 @@ fn each_call_has_statuses_in_which_it_is_taken() {
     }
     assert_eq!(pod.ok("task.delete", json!({"taskId": "ended"}))["ok"], true);
     assert!(site.root().join("ended").is_dir(), "the files stay");
+}
+
+#[test]
+fn a_directory_that_another_agent_replaced_is_made_again_or_refused() {
+    let site = site();
+    let mut pod = site.start_rooted();
+    for task in ["gone", "link"] {
+        pod.reserve(task);
+        std::fs::remove_dir(site.root().join(task)).unwrap();
+    }
+    files::symlink(site.outside(), site.root().join("link"));
+    pod.ok("sandbox.prepare", json!({"taskId": "gone"}));
+    assert!(site.root().join("gone").is_dir());
+    pod.refused("PATH_OUTSIDE", "sandbox.prepare", json!({"taskId": "link"}));
+    assert!(site.root().join("link").is_symlink(), "it is left as it is");
 }
 
 #[test]

@@ -57,6 +57,18 @@ fn a_second_opener_is_told_at_once_and_comes_in_when_the_first_is_gone() {
 }
 
 #[test]
+fn a_database_that_is_closed_stays_locked_for_who_still_works_for_it() {
+    let place = Place::new();
+    let db = place.open().db;
+    let locked = db.keep_locked();
+    db.close().unwrap();
+    let error = place.try_open(&Disk::default(), NOW).unwrap_err();
+    assert!(matches!(error, Error::Locked(_)), "{error}");
+    drop(locked);
+    place.open();
+}
+
+#[test]
 fn nobody_else_can_read_or_write_what_is_open() {
     let place = Place::new();
     let _open = place.open();
