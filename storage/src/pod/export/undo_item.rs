@@ -11,6 +11,7 @@ use super::moves::{copy_whole, is_unknown, look, rename_exclusive};
 use super::undo::{Hitch, Litter, Undo};
 use crate::fs::stat;
 use crate::path::{Name, RelPath};
+use crate::sys::{Writers, writers};
 
 /// A file that can be undone.
 pub(super) struct Checked {
@@ -75,6 +76,10 @@ impl Undo<'_> {
                 return conflict(&format!("the exported file cannot be opened: {}", in_words(&error)));
             }
         };
+        // What it writes next would be lost, though all is as it was when we looked.
+        if self.verify && writers(&current.file) == Writers::Some {
+            return conflict("another program has the exported file open for writing");
+        }
         let mut found = None;
         if self.verify && !hash.is_empty() {
             found = Some(current.hash()?);

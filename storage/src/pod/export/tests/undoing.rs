@@ -65,6 +65,24 @@ fn what_was_changed_since_is_left_alone_and_can_be_tried_again() {
 }
 
 #[test]
+fn a_file_that_somebody_is_writing_stays() {
+    let mut lab = Lab::new();
+    lab.task(&[("x", "new")]);
+    lab.target(&[("x", "old")]);
+    lab.copy(&["x"], ConflictMode::Overwrite);
+    let open = std::fs::File::options().append(true).open(lab.at("target/x")).unwrap();
+    if crate::sys::is_overlay(&open).unwrap() {
+        return cofferdam_tests::skipped(format_args!("an overlay filesystem says nothing of writers"));
+    }
+    let undone = lab.undo();
+    assert_eq!(statuses(&undone.export), [Status::UndoConflict]);
+    assert_eq!(files::read(lab.at("target/x")), b"new");
+    drop(open);
+    assert!(lab.undo().conflicts.is_empty());
+    assert_eq!(lab.texts(), pairs(&[("/x", "old")]));
+}
+
+#[test]
 fn without_a_good_backup_the_exported_file_stays() {
     for spoil in [
         (|backup: &Path| files::remove(backup)) as fn(&Path),
