@@ -7,6 +7,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use super::error::{Error, Result};
+use super::sandbox::Resolved;
 use crate::ckpt::FileKind;
 use crate::fs::{Held, Root};
 use crate::path::{InvalidName, RelPath};
@@ -41,6 +42,11 @@ impl TaskPlace {
         let Some(root) = open_root(root)? else { return Ok(None) };
         let Some(dir) = hold_dir(&root, &path)? else { return Ok(None) };
         Root::held(dir).map(Some).map_err(|error| Error::files(self.dir.display().to_string(), error))
+    }
+
+    /// Where the directory is, whatever links lead there; `None` if they lead nowhere.
+    pub fn resolved(&self) -> Option<PathBuf> {
+        Some(Resolved::new(&self.dir).ok()?.path())
     }
 
     /// The way from a sandbox root to the directory, which is neither the root nor outside of it.

@@ -281,6 +281,26 @@ fn neither_the_root_nor_what_others_use_is_removed() {
 }
 
 #[test]
+fn what_others_use_by_another_name_of_the_root_is_not_removed_either() {
+    let site = site();
+    let (root, link) = (site.root(), site.path("link"));
+    files::symlink(&root, &link);
+    let old = json!({"id": "old", "status": "completed", "createdAt": 1, "endedAt": 2, "subdir": "s", "taskDir": root.join("s")});
+    let legacy = json!({"version": 1, "config": {"sandboxRoot": root}, "tasks": [old], "exports": []});
+    files::write(site.legacy(), legacy.to_string());
+    files::write(root.join("s/f"), "f");
+    let mut pod = site.start();
+    pod.configure(json!({"sandboxRoot": link}));
+    pod.ok("task.reserve", with(&reserve("new"), json!({"subdir": "s"})));
+    let error = pod.refused("TASK_BUSY", "task.cleanupFiles", json!({"taskId": "old"}));
+    assert_eq!(error["data"], json!({"sharedWith": ["new"]}));
+    let result = pod.ok("task.bulkCleanup", json!({"deleteFiles": true}));
+    assert_eq!((&result["deleted"], &result["results"][0]["code"]), (&json!(0), &json!("TASK_BUSY")));
+    assert_eq!(files::names(root.join("s")), ["f", "new"]);
+    pod.kill();
+}
+
+#[test]
 fn many_are_cleaned_up_with_their_files_and_what_cannot_be_stays_with_its_record() {
     let site = site();
     let mut pod = site.start_with(json!({"maxConcurrent": 1}));

@@ -6,7 +6,8 @@ use cofferdam_protocol::pod::{BulkCleanupResult, BulkCleanupRow, TaskBulkCleanup
 use cofferdam_storage::pod::{TaskPlace, TaskRecord};
 use serde_json::json;
 
-use super::{Facts, Later, Look, Outcome, Queue, Refusal, Site, Then, Verb, cleanup};
+use super::cleanup::Removal;
+use super::{Facts, Later, Look, Outcome, Queue, Refusal, Site, Then, Verb};
 use crate::pod::failure::Failure;
 use crate::pod::queue::{FileUse, life};
 
@@ -76,6 +77,7 @@ fn with_files(
         };
         places.push((id, place));
     }
+    let strangers = queue.strangers(&going.iter().collect());
     let mut holds = Vec::new();
     for (id, _) in places.iter().filter(|(_, place)| place.is_ok()) {
         if queue.task(id)?.summary.status == TaskStatus::Queued {
@@ -87,7 +89,8 @@ fn with_files(
     Ok(Outcome::Later(Later {
         holds,
         work: Box::new(move || {
-            let remove = |place: Option<TaskPlace>| Ok(cleanup::remove(&site, place.as_ref()).map(drop)?);
+            let removal = Removal::new(site, strangers);
+            let remove = |place: Option<TaskPlace>| removal.remove(place.as_ref()).map(drop);
             let gone: Vec<_> = places.into_iter().map(|(id, place)| (id, place.and_then(remove))).collect();
             Then::Change(Box::new(move |queue, _| queue.forget(gone, more)))
         }),

@@ -1,6 +1,7 @@
 //! `task.cleanupFiles`: a task's directory goes; the record stays.
 
-use std::path::Path;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 
 use cofferdam_protocol::pod::{CleanupFilesResult, RootRefusal, TaskCleanupFiles, TaskSummary};
 use cofferdam_storage::pod::{Error, TaskPlace, TaskRecord, remove_task_dir};
@@ -21,16 +22,41 @@ impl Verb for TaskCleanupFiles {
             return Err(Refusal::Running(task.summary.status));
         }
         let place = queue.removable(&task.summary, |_| true)?;
+        let strangers = queue.strangers(&[&self.task_id].into());
         let held = queue.hold(&self.task_id, FileUse::Removed)?;
         Ok(Later::answer(vec![held], move || {
-            Ok(CleanupFilesResult { ok: true, removed: remove(&facts.found, place.as_ref())? })
+            let removed = Removal::new(facts.found, strangers).remove(place.as_ref());
+            removed.map(|removed| CleanupFilesResult { ok: true, removed })
         }))
     }
 }
 
-/// Removes a task's directory. Says whether it was there; one on another system is not.
-pub(super) fn remove(site: &Site, place: Option<&TaskPlace>) -> Result<bool, Error> {
-    place.map_or(Ok(false), |place| remove_task_dir(&site.disk, place, &site.protected))
+/// Removes directories that may go as far as memory can tell.
+pub(super) struct Removal {
+    site: Site,
+    /// Where those stay that memory knows by another root.
+    strangers: Vec<(String, PathBuf)>,
+}
+
+impl Removal {
+    /// Looks where `strangers` are.
+    pub(super) fn new(site: Site, strangers: Vec<(String, TaskPlace)>) -> Self {
+        let resolved = |(id, place): (String, TaskPlace)| Some((id, place.resolved()?));
+        Self { site, strangers: strangers.into_iter().filter_map(resolved).collect() }
+    }
+
+    /// Removes a task's directory. Says whether it was there; one on another system is not.
+    pub(super) fn remove(&self, place: Option<&TaskPlace>) -> Result<bool, Refusal> {
+        let Some(place) = place else { return Ok(false) };
+        if let Some(dir) = place.resolved() {
+            let sharing = self.strangers.iter().filter(|(_, other)| other.starts_with(&dir));
+            let sharing: Vec<String> = sharing.map(|(id, _)| id.clone()).collect();
+            if !sharing.is_empty() {
+                return Err(Refusal::SharedWith(sharing));
+            }
+        }
+        Ok(remove_task_dir(&self.site.disk, place, &self.site.protected)?)
+    }
 }
 
 impl Queue {
@@ -58,5 +84,14 @@ impl Queue {
             sharing if sharing.is_empty() => Ok(Some(place)),
             sharing => Err(Refusal::SharedWith(sharing)),
         }
+    }
+    /// Tasks that stay while these go, where some have another root: the same directory can have two names then, and
+    /// only the disk can tell.
+    pub(super) fn strangers(&self, going: &HashSet<&String>) -> Vec<(String, TaskPlace)> {
+        let (gone, stay): (Vec<_>, Vec<_>) =
+            self.all().map(|task| &task.summary).partition(|task| going.contains(&task.id));
+        let roots: HashSet<&str> = gone.iter().map(|task| task.sandbox_root.as_str()).collect();
+        let strangers = stay.into_iter().filter(|task| roots.iter().any(|root| *root != task.sandbox_root));
+        strangers.filter_map(|task| Some((task.id.clone(), TaskPlace::of(task)?))).collect()
     }
 }

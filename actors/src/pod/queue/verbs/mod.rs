@@ -18,7 +18,7 @@ mod turn;
 
 use cofferdam_protocol::pod::{LeaseId, Method, TaskId, TaskResult};
 use cofferdam_storage::disk::Disk;
-use cofferdam_storage::pod::{Error, PodDb, Protected};
+use cofferdam_storage::pod::{PodDb, Protected};
 
 use super::Queue;
 use crate::pod::failure::Refusal;
@@ -111,8 +111,11 @@ pub(in crate::pod) struct Later<T> {
 
 impl<T: 'static> Later<T> {
     /// Work that changes nothing in memory.
-    fn answer(holds: Vec<TaskId>, work: impl FnOnce() -> Result<T, Error> + Send + 'static) -> Outcome<T> {
-        Outcome::Later(Self { holds, work: Box::new(|| Then::Answer(work().map_err(Refusal::from))) })
+    fn answer<E: Into<Refusal>>(
+        holds: Vec<TaskId>,
+        work: impl FnOnce() -> Result<T, E> + Send + 'static,
+    ) -> Outcome<T> {
+        Outcome::Later(Self { holds, work: Box::new(|| Then::Answer(work().map_err(Into::into))) })
     }
 }
 
