@@ -35,6 +35,7 @@ fn main() {
     files::remove(made.join("small"));
     files::mkdir(made.join("large"));
     let piece = noise(64 << 20);
+    files::write(made.join("large/file"), "");
     (0..16).for_each(|_| files::append(made.join("large/file"), &piece));
     compare(&site, &mut sidecar, "large", "one file of 1 GiB", 3);
     sidecar.shutdown();
