@@ -114,7 +114,11 @@ async fn what_the_former_owner_asked_for_is_not_done_to_the_new_owners_workspace
     while backend.count("init") == 0 {
         tokio::task::yield_now().await;
     }
-    daemon.arrived().await;
+    // The engine was asked; the thread that asked it may not be back yet.
+    for _ in 0..64 {
+        spawn_blocking(std::thread::yield_now).await.unwrap();
+        daemon.arrived().await;
+    }
     let deleting = daemon.send(delete(Some("/p"), "hers"));
     daemon.arrived().await;
     held.release();
