@@ -96,7 +96,8 @@ fn settle(export: &str, status: ExportStatus, undone_at: i64) -> Change {
 
 #[test]
 fn an_export_is_kept_as_its_changes_say() {
-    let mut db = Place::new().open().db;
+    let place = Place::new();
+    let mut db = place.open().db;
     let mut expected = record("a", "exp-1", NOW, 3);
     expected.status = ExportStatus::Running;
     expected.legacy = false;
@@ -133,7 +134,8 @@ fn an_export_is_kept_as_its_changes_say() {
 
 #[test]
 fn two_exports_do_not_share_an_id() {
-    let mut db = Place::new().open().db;
+    let place = Place::new();
+    let mut db = place.open().db;
     let put = Change::PutExport(Box::new(record("a", "exp-1", NOW, 1)));
     db.commit(std::slice::from_ref(&put)).unwrap();
     let error = db.commit(&[settle("exp-1", ExportStatus::Failed, 1), put]).unwrap_err();
@@ -143,7 +145,8 @@ fn two_exports_do_not_share_an_id() {
 
 #[test]
 fn too_many_are_the_oldest_but_none_that_runs_and_not_the_one_that_was_just_made() {
-    let mut db = Place::new().open().db;
+    let place = Place::new();
+    let mut db = place.open().db;
     for (export, at) in [("exp-1", 3), ("exp-2", 1), ("exp-3", 3), ("exp-4", 2), ("exp-5", 0)] {
         add_at(&mut db, "a", export, at, 1);
     }
@@ -157,7 +160,8 @@ fn too_many_are_the_oldest_but_none_that_runs_and_not_the_one_that_was_just_made
 
 #[test]
 fn a_target_is_remembered_for_each_of_the_last_200_sessions() {
-    let mut db = Place::new().open().db;
+    let place = Place::new();
+    let mut db = place.open().db;
     let remember = |session: i64, target: &str, at| Change::RememberTarget {
         session: format!("m{session}"),
         target_dir: target.to_owned(),
