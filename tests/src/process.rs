@@ -1,6 +1,8 @@
-//! What the system says about a running process, read from `/proc`.
+//! What the system says about a running process, read from `/proc`; and its end.
 
 use std::path::PathBuf;
+use std::process::Child;
+use std::thread::JoinHandle;
 
 /// Memory in use, in KiB.
 pub fn resident_kib(pid: u32) -> u64 {
@@ -34,4 +36,19 @@ pub fn open_files(pid: u32) -> usize {
 /// Its current working directory, as the kernel names it: ` (deleted)` at the end if it is gone.
 pub fn working_directory(pid: u32) -> PathBuf {
     std::fs::read_link(format!("/proc/{pid}/cwd")).unwrap()
+}
+
+/// Kills a process if it still runs. A failing test shows what it said.
+pub(crate) fn end(child: &mut Child, stderr: Option<JoinHandle<String>>, who: &str) {
+    let _ = child.kill();
+    let _ = child.wait();
+    if let Some(stderr) = stderr
+        && std::thread::panicking()
+        && let Ok(text) = stderr.join()
+    {
+        #[allow(clippy::print_stderr, reason = "what a failing test has to show")]
+        {
+            eprintln!("{who} said:\n{text}");
+        }
+    }
 }

@@ -18,6 +18,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tempfile::TempDir;
 
+use crate::process::end;
 use crate::wire::{PATIENCE, Wire, ask, error_of};
 use crate::{files, user};
 
@@ -429,17 +430,7 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-        if let Some(stderr) = self.stderr.take()
-            && std::thread::panicking()
-            && let Ok(text) = stderr.join()
-        {
-            #[allow(clippy::print_stderr, reason = "what a failing test has to show")]
-            {
-                eprintln!("the daemon said:\n{text}");
-            }
-        }
+        end(&mut self.child, self.stderr.take(), "the daemon");
     }
 }
 

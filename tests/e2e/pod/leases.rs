@@ -3,7 +3,7 @@
 use cofferdam_tests::pod::{Sidecar, ended, held, reserve, told, turn, with};
 use serde_json::{Value, json};
 
-use super::{differing, site};
+use super::{differing, one_of_each, site};
 
 /// Every method that needs a lease, with the rest of its params.
 fn guarded() -> Vec<(&'static str, Value)> {
@@ -41,11 +41,7 @@ fn all_are_refused(pod: &mut Sidecar, code: &str, task: &str, lease: &str) {
 #[test]
 fn another_lease_changes_nothing_in_any_status() {
     let site = site();
-    let mut pod = site.start_with(json!({"maxConcurrent": 2}));
-    pod.finish("ended");
-    pod.run("running");
-    pod.reserve("starting");
-    pod.reserve("queued");
+    let mut pod = one_of_each(&site);
     for task in ["ended", "running", "starting", "queued"] {
         for lease in ["Z", "l", "L "] {
             all_are_refused(&mut pod, "STALE_LEASE", task, lease);

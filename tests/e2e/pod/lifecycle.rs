@@ -2,36 +2,16 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use cofferdam_protocol::pod::INTERRUPTED;
+use cofferdam_protocol::pod::{Config, INTERRUPTED};
 use cofferdam_tests::files;
 use cofferdam_tests::pod::{held, reserve, told, turn, with};
 use serde_json::{Value, json};
 
 use super::{only_these_keys, site, site_of_ordinary_user};
 
-/// The configuration of a new database.
+/// The configuration of a new database, as the protocol's golden lines freeze it.
 fn defaults() -> Value {
-    json!({
-        "sandboxRoot": "",
-        "allowWrites": true,
-        "allowedTools": ["pwsh", "bash", "read", "write", "edit", "glob", "grep"],
-        "timeoutMs": 600_000,
-        "readContext": true,
-        "maxConcurrent": 3,
-        "queueEnabled": true,
-        "enableExport": true,
-        "allowRememberChoice": false,
-        "presetId": "",
-        "maxTasks": 200,
-        "maxExports": 200,
-        "retentionDays": 0,
-        "previewBytes": 307_200,
-        "previewChars": 20_000,
-        "exportVerify": true,
-        "sandboxProbeMode": "strict",
-        "autoResumeOnOpen": true,
-        "logLevel": "info",
-    })
+    serde_json::to_value(Config::default()).unwrap()
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use cofferdam_tests::pod::PodSite;
-use serde_json::Value;
+use cofferdam_tests::pod::{PodSite, Sidecar};
+use serde_json::{Value, json};
 
 mod config;
 mod crash;
@@ -33,6 +33,16 @@ fn site() -> PodSite {
 /// The same for an ordinary user, also if root runs the tests.
 fn site_of_ordinary_user() -> PodSite {
     PodSite::of_ordinary_user(env!("CARGO_BIN_EXE_isolation-pod-core"))
+}
+
+/// A sidecar with a task that has ended, one that runs, one that starts and one that waits, each called so.
+fn one_of_each(site: &PodSite) -> Sidecar {
+    let mut pod = site.start_with(json!({"maxConcurrent": 2}));
+    pod.finish("ended");
+    pod.run("running");
+    pod.reserve("starting");
+    pod.reserve("queued");
+    pod
 }
 
 /// Fails unless the object has exactly the keys that `names` lists.

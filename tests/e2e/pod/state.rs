@@ -4,7 +4,7 @@ use cofferdam_tests::files;
 use cofferdam_tests::pod::{Sidecar, ended, held, told, turn, with};
 use serde_json::{Value, json};
 
-use super::{differing, site};
+use super::{differing, one_of_each, site};
 
 /// A verdict of the self-test.
 fn check(task: &str, probe: &str) -> Value {
@@ -178,11 +178,7 @@ fn what_has_ended_keeps_its_status_whatever_is_said_of_its_end_later() {
 #[test]
 fn each_call_has_statuses_in_which_it_is_taken() {
     let site = site();
-    let mut pod = site.start_with(json!({"maxConcurrent": 2}));
-    pod.finish("ended");
-    pod.run("running");
-    pod.reserve("starting");
-    pod.reserve("queued");
+    let mut pod = one_of_each(&site);
     let cases: [(&str, Value, &str); 13] = [
         ("task.markStarting", held("queued"), "TASK_BUSY"),
         ("task.markStarting", held("ended"), "TASK_NOT_RESUMABLE"),
