@@ -5,12 +5,14 @@
 //!
 //! - [`Cofferdam`]: starts everything on a thread of its own and stops it again;
 //! - [`ckpt`]: workspaces and their snapshots;
-//! - [`pod`]: tasks, their queue, leases and deadlines.
+//! - [`pod`]: tasks, their queue, leases and deadlines;
+//! - [`session`]: stored conversations.
 
 pub mod ckpt;
 mod cofferdam;
 mod mailbox;
 pub mod pod;
+pub mod session;
 
 pub use cofferdam::{Builder, Cofferdam, StartError};
 pub use mailbox::Carries;

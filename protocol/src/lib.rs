@@ -2,6 +2,9 @@
 //!
 //! - [`ckpt`]: the ws-ckpt socket protocol (spec: *ws-ckpt and Session Management IPC Protocols*).
 //! - [`pod`]: the isolation pod protocol (spec: *Isolation Pod - Cross-layer protocol*).
+//! - [`session`]: stored conversations, their management and the headless line mode (spec: *cosh-core Session
+//!   Management JSON Protocol*).
 
 pub mod ckpt;
 pub mod pod;
+pub mod session;

@@ -10,7 +10,8 @@
 //! - [`durable`], [`rotating`]: files that are replaced whole and survive power loss; logs that never get large;
 //! - `sqlite`: what every database here has in common;
 //! - [`ckpt`]: the snapshot engine;
-//! - [`pod`]: the isolation pod: its database, the import of its predecessor, its sandbox root.
+//! - [`pod`]: the isolation pod: its database, the import of its predecessor, its sandbox root;
+//! - [`session`]: the store of conversations.
 
 pub mod ckpt;
 pub mod clock;
@@ -22,5 +23,6 @@ pub mod path;
 pub mod peer;
 pub mod pod;
 pub mod rotating;
+pub mod session;
 mod sqlite;
 pub mod sys;

@@ -2,17 +2,17 @@
 
 use std::time::Duration;
 
-use super::session::Session;
+use super::invocation::Invocation;
 use crate::checkpoint::Health;
 
 /// A command is not held up for this.
 const BUDGET: Duration = Duration::from_millis(30);
 
 /// Asks and warns, after a command that succeeded. That nobody answers in time is nothing to report.
-pub(super) fn show(session: &mut Session) {
-    if let Ok(health) = session.client.clone().deadline(Some(BUDGET)).health() {
-        for warning in warnings(health, session.program) {
-            session.terminal.warn(warning);
+pub(super) fn show(invocation: &mut Invocation) {
+    if let Ok(health) = invocation.client.clone().deadline(Some(BUDGET)).health() {
+        for warning in warnings(health, invocation.program) {
+            invocation.terminal.warn(warning);
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 
 use super::commands::*;
-use super::{Failure, Session};
+use super::{Failure, Invocation};
 
 /// Which daemon, and how long to wait for it.
 #[derive(Args, Clone, Debug, Default)]
@@ -55,21 +55,21 @@ pub(crate) enum Verb {
 }
 
 impl Verb {
-    pub(super) fn run(&self, session: &mut Session) -> Result<(), Failure> {
+    pub(super) fn run(&self, invocation: &mut Invocation) -> Result<(), Failure> {
         match self {
-            Self::Init(verb) => verb.run(session),
-            Self::Checkpoint(verb) => verb.run(session),
-            Self::Rollback(verb) => verb.run(session),
-            Self::Undo(verb) => verb.run(session),
-            Self::Delete(verb) => verb.run(session),
-            Self::List(verb) => verb.run(session),
-            Self::Diff(verb) => verb.run(session),
-            Self::Status(verb) => verb.run(session),
-            Self::Cleanup(verb) => verb.run(session),
-            Self::Config(verb) => verb.run(session),
-            Self::Reload(verb) => verb.run(session),
-            Self::Recover(verb) => verb.run(session),
-            Self::Check(verb) => verb.run(session),
+            Self::Init(verb) => verb.run(invocation),
+            Self::Checkpoint(verb) => verb.run(invocation),
+            Self::Rollback(verb) => verb.run(invocation),
+            Self::Undo(verb) => verb.run(invocation),
+            Self::Delete(verb) => verb.run(invocation),
+            Self::List(verb) => verb.run(invocation),
+            Self::Diff(verb) => verb.run(invocation),
+            Self::Status(verb) => verb.run(invocation),
+            Self::Cleanup(verb) => verb.run(invocation),
+            Self::Config(verb) => verb.run(invocation),
+            Self::Reload(verb) => verb.run(invocation),
+            Self::Recover(verb) => verb.run(invocation),
+            Self::Check(verb) => verb.run(invocation),
         }
     }
 }

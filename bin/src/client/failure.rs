@@ -6,7 +6,7 @@ use cofferdam_protocol::ckpt::WsCkptErrorCode as Code;
 use cofferdam_storage::ckpt::config::ConfigError;
 
 use super::arguments::Verb;
-use super::session::Session;
+use super::invocation::Invocation;
 use super::shown::one_line;
 use crate::checkpoint::CkptError;
 use crate::control::ControlError;
@@ -47,8 +47,8 @@ impl Failure {
     }
 
     /// Says what failed and what to do.
-    pub(super) fn explain(&self, verb: &Verb, session: &mut Session) {
-        let program = session.program;
+    pub(super) fn explain(&self, verb: &Verb, invocation: &mut Invocation) {
+        let program = invocation.program;
         let (text, hint) = match self {
             Self::Shown => return,
             Self::Ckpt(error) => explain(error, verb, program),
@@ -59,9 +59,9 @@ impl Failure {
             other => (format!("Error: {other}"), None),
         };
         // Daemons name paths, and whoever made those may mean to steer the terminal.
-        session.terminal.complain(one_line(&text));
+        invocation.terminal.complain(one_line(&text));
         if let Some(hint) = hint {
-            session.terminal.say(format_args!("Hint: {hint}"));
+            invocation.terminal.say(format_args!("Hint: {hint}"));
         }
     }
 }

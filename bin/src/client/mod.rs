@@ -4,7 +4,7 @@ mod advisory;
 mod arguments;
 mod commands;
 mod failure;
-mod session;
+mod invocation;
 mod shown;
 mod table;
 mod warnings;
@@ -16,24 +16,24 @@ use crate::terminal::Terminal;
 
 pub(crate) use arguments::{Connection, Verb, parse_timeout};
 use failure::Failure;
-use session::Session;
+use invocation::Invocation;
 
 /// Carries one verb out. `program` is what the user typed to get here, for hints.
 pub(crate) fn run(program: &'static str, connection: &Connection, verb: &Verb) -> ExitCode {
-    let session = Session::new(program, connection, Environment::of_process(), Terminal::of_process());
-    ExitCode::from(run_in(session, verb))
+    let invocation = Invocation::new(program, connection, Environment::of_process(), Terminal::of_process());
+    ExitCode::from(run_in(invocation, verb))
 }
 
 /// The exit code: 0 for done, declined and skipped, 1 for everything that went wrong.
-fn run_in(mut session: Session, verb: &Verb) -> u8 {
-    match verb.run(&mut session) {
+fn run_in(mut invocation: Invocation, verb: &Verb) -> u8 {
+    match verb.run(&mut invocation) {
         Ok(()) => {
-            advisory::show(&mut session);
+            advisory::show(&mut invocation);
             0
         }
         Err(failure) if failure.is_closed_pipe() => 0,
         Err(failure) => {
-            failure.explain(verb, &mut session);
+            failure.explain(verb, &mut invocation);
             1
         }
     }

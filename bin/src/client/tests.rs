@@ -59,8 +59,8 @@ impl Fake {
         let words = first.iter().chain(line);
         let line = Line::try_parse_from(words).unwrap_or_else(|error| panic!("{error}"));
         let (terminal, out, err) = terminal(input);
-        let session = Session::new("ws-ckpt", &line.connection, Environment::default(), terminal);
-        let code = run_in(session, &line.verb);
+        let invocation = Invocation::new("ws-ckpt", &line.connection, Environment::default(), terminal);
+        let code = run_in(invocation, &line.verb);
         Ran { code, out: out.text(), err: err.text() }
     }
 
@@ -216,8 +216,8 @@ fn without_a_daemon_a_verb_fails_and_says_how_to_start_one() {
     let line = Line::try_parse_from(["client", "list", "--socket", elsewhere.to_str().unwrap()]);
     let Line { connection, verb } = line.unwrap_or_else(|error| panic!("{error}"));
     let (terminal, out, err) = terminal(Input::Piped(""));
-    let session = Session::new("ws-ckpt", &connection, Environment::default(), terminal);
-    assert_eq!(run_in(session, &verb), 1);
+    let invocation = Invocation::new("ws-ckpt", &connection, Environment::default(), terminal);
+    assert_eq!(run_in(invocation, &verb), 1);
     assert_eq!(out.text(), "");
     assert!(err.text().contains("none.sock") && err.text().contains("cofferdam serve"), "{}", err.text());
 }

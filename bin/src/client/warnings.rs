@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use cofferdam_web::ckpt::WarningReport;
 
-use super::session::Session;
+use super::invocation::Invocation;
 use super::shown::one_line;
 
 /// What was asked for is done; asking what it was worth is not worth a longer wait.
@@ -15,12 +15,12 @@ pub(super) const BUDGET: Duration = Duration::from_secs(1);
 const SHOWN: usize = 10;
 
 /// Shows the first few warnings and how many more there are; `omitted` of them did not come along.
-pub(super) fn show(session: &mut Session, warnings: &[WarningReport], omitted: u64) {
+pub(super) fn show(invocation: &mut Invocation, warnings: &[WarningReport], omitted: u64) {
     for warning in warnings.iter().take(SHOWN) {
-        session.terminal.warn(format_args!("Warning: {}: {}", one_line(&warning.path), warning.text));
+        invocation.terminal.warn(format_args!("Warning: {}: {}", one_line(&warning.path), warning.text));
     }
     let more = warnings.len().saturating_sub(SHOWN) as u64 + omitted;
     if more > 0 {
-        session.terminal.warn(format_args!("Warning: and {more} more"));
+        invocation.terminal.warn(format_args!("Warning: and {more} more"));
     }
 }

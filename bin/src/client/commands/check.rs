@@ -5,7 +5,7 @@ use cofferdam_web::ckpt::CheckSummary;
 
 use crate::client::arguments::Shown;
 use crate::client::failure::Failure;
-use crate::client::session::Session;
+use crate::client::invocation::Invocation;
 use crate::client::shown::{one_line, size};
 use crate::control::ControlError;
 
@@ -19,18 +19,18 @@ pub(crate) struct Check {
 }
 
 impl Check {
-    pub(crate) fn run(&self, session: &mut Session) -> Result<(), Failure> {
-        let summary = match session.control()?.check(self.read_data) {
+    pub(crate) fn run(&self, invocation: &mut Invocation) -> Result<(), Failure> {
+        let summary = match invocation.control()?.check(self.read_data) {
             Err(ControlError::Unreachable { .. }) => {
-                let state_dir = session.state_dir()?;
+                let state_dir = invocation.state_dir()?;
                 cofferdam_storage::ckpt::check_state_dir(&state_dir, self.read_data)?.into()
             }
             checked => checked?,
         };
         if self.shown.as_json() {
-            session.terminal.print_json(&summary)?;
+            invocation.terminal.print_json(&summary)?;
         } else {
-            session.terminal.print(as_text(&summary))?;
+            invocation.terminal.print(as_text(&summary))?;
         }
         if summary.damage.is_empty() { Ok(()) } else { Err(Failure::Shown) }
     }

@@ -4,7 +4,7 @@ use clap::Args;
 
 use crate::checkpoint::Checkpointed;
 use crate::client::failure::Failure;
-use crate::client::session::{Session, workspace};
+use crate::client::invocation::{Invocation, workspace};
 use crate::client::shown::one_line;
 use crate::client::warnings;
 
@@ -28,16 +28,16 @@ pub(crate) struct Checkpoint {
 }
 
 impl Checkpoint {
-    pub(crate) fn run(&self, session: &mut Session) -> Result<(), Failure> {
+    pub(crate) fn run(&self, invocation: &mut Invocation) -> Result<(), Failure> {
         let workspace = workspace(&self.workspace)?;
         let (message, metadata) = (self.message.as_deref(), self.metadata.as_deref());
-        match session.client.create(&workspace, &self.id, message, metadata, self.pin)? {
+        match invocation.client.create(&workspace, &self.id, message, metadata, self.pin)? {
             Checkpointed::Created { snapshot_id } => {
-                session.terminal.print(format_args!("Checkpoint created: {}", one_line(&snapshot_id)))?;
-                show_warnings(session, &workspace, &snapshot_id);
+                invocation.terminal.print(format_args!("Checkpoint created: {}", one_line(&snapshot_id)))?;
+                show_warnings(invocation, &workspace, &snapshot_id);
             }
             Checkpointed::Skipped { reason } => {
-                session.terminal.warn(format_args!("Skipped: {}", one_line(&reason)))
+                invocation.terminal.warn(format_args!("Skipped: {}", one_line(&reason)))
             }
         }
         Ok(())
@@ -45,9 +45,9 @@ impl Checkpoint {
 }
 
 /// Says what the snapshot does not hold faithfully.
-fn show_warnings(session: &mut Session, workspace: &str, snapshot: &str) {
-    let control = session.control_within(warnings::BUDGET);
+fn show_warnings(invocation: &mut Invocation, workspace: &str, snapshot: &str) {
+    let control = invocation.control_within(warnings::BUDGET);
     if let Some(Ok(report)) = control.map(|control| control.warnings(workspace, snapshot)) {
-        warnings::show(session, &report.warnings, 0);
+        warnings::show(invocation, &report.warnings, 0);
     }
 }

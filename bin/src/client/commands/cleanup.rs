@@ -3,7 +3,7 @@
 use clap::Args;
 
 use crate::client::failure::Failure;
-use crate::client::session::{Session, workspace};
+use crate::client::invocation::{Invocation, workspace};
 use crate::client::shown::one_line;
 
 #[derive(Args, Debug)]
@@ -17,16 +17,16 @@ pub(crate) struct Cleanup {
 }
 
 impl Cleanup {
-    pub(crate) fn run(&self, session: &mut Session) -> Result<(), Failure> {
-        let removed = session.client.cleanup(&workspace(&self.workspace)?, Some(self.keep))?;
+    pub(crate) fn run(&self, invocation: &mut Invocation) -> Result<(), Failure> {
+        let removed = invocation.client.cleanup(&workspace(&self.workspace)?, Some(self.keep))?;
         if removed.is_empty() {
-            return Ok(session.terminal.print("No snapshots needed cleanup.")?);
+            return Ok(invocation.terminal.print("No snapshots needed cleanup.")?);
         }
         let mut text = format!("Removed {} snapshot(s):", removed.len());
         for id in &removed {
             text.push_str("\n  ");
             text.push_str(&one_line(id));
         }
-        Ok(session.terminal.print(text)?)
+        Ok(invocation.terminal.print(text)?)
     }
 }

@@ -10,7 +10,7 @@ use cofferdam_storage::disk::Disk;
 use crate::checkpoint::CkptError;
 use crate::client::arguments::Shown;
 use crate::client::failure::Failure;
-use crate::client::session::Session;
+use crate::client::invocation::Invocation;
 use crate::client::shown::one_line;
 
 #[derive(Args, Debug)]
@@ -50,8 +50,8 @@ pub(crate) struct Config {
 }
 
 impl Config {
-    pub(crate) fn run(&self, session: &mut Session) -> Result<(), Failure> {
-        let file = match self.config.clone().or_else(|| session.environment.config_file()) {
+    pub(crate) fn run(&self, invocation: &mut Invocation) -> Result<(), Failure> {
+        let file = match self.config.clone().or_else(|| invocation.environment.config_file()) {
             Some(file) => std::path::absolute(file)?,
             None => {
                 return Err(Failure::Said(
@@ -60,7 +60,7 @@ impl Config {
             }
         };
         let changes = self.changes();
-        if changes.is_empty() { self.view(session, &file) } else { update(session, &file, &changes) }
+        if changes.is_empty() { self.view(invocation, &file) } else { update(invocation, &file, &changes) }
     }
 
     fn changes(&self) -> Vec<Setting> {
@@ -78,41 +78,46 @@ impl Config {
     }
 
     /// What is in effect, if a daemon answers; else what the file says.
-    fn view(&self, session: &mut Session, file: &Path) -> Result<(), Failure> {
-        let (report, source) = match session.client.config() {
+    fn view(&self, invocation: &mut Invocation, file: &Path) -> Result<(), Failure> {
+        let (report, source) = match invocation.client.config() {
             Ok(report) => {
-                let source = format!("in effect in the daemon at {}", session.client.path().display());
+                let source = format!("in effect in the daemon at {}", invocation.client.path().display());
                 (report, source)
             }
             Err(CkptError::Connection { .. }) => {
-                (from_file(session, file)?, "no daemon is running".to_owned())
+                (from_file(invocation, file)?, "no daemon is running".to_owned())
             }
             Err(error) => return Err(error.into()),
         };
         if self.shown.as_json() {
-            return Ok(session.terminal.print_json(&report)?);
+            return Ok(invocation.terminal.print_json(&report)?);
         }
         // The wire's report has no place for this one.
         let skip_unchanged = match Settings::load(file) {
             Ok(settings) => settings.skip_unchanged.to_string(),
             Err(error) => {
-                session
+                invocation
                     .terminal
                     .say(format_args!("{error}; the daemon keeps what it has until that is mended"));
                 "unknown".to_owned()
             }
         };
-        Ok(session.terminal.print(as_text(&report, &skip_unchanged, file, &source))?)
+        Ok(invocation.terminal.print(as_text(&report, &skip_unchanged, file, &source))?)
     }
 }
 
 /// What a daemon that starts now would report.
-fn from_file(session: &Session, file: &Path) -> Result<ConfigReport, Failure> {
+fn from_file(invocation: &Invocation, file: &Path) -> Result<ConfigReport, Failure> {
     let settings = Settings::load(file)?;
-    let state_dir = session.state_dir()?;
+    let state_dir = invocation.state_dir()?;
     Ok(ConfigReport {
         mount_path: state_dir.to_string_lossy().into_owned(),
-        socket_path: session.environment.daemon_socket(None, &state_dir).path.to_string_lossy().into_owned(),
+        socket_path: invocation
+            .environment
+            .daemon_socket(None, &state_dir)
+            .path
+            .to_string_lossy()
+            .into_owned(),
         log_level: crate::logging::DEFAULT_LEVEL.to_owned(),
         auto_cleanup: settings.auto_cleanup,
         auto_cleanup_keep: settings.auto_cleanup_keep,
@@ -147,13 +152,13 @@ fn as_text(report: &ConfigReport, skip_unchanged: &str, file: &Path, source: &st
 }
 
 /// Checks, writes, and has the daemon read the file.
-fn update(session: &mut Session, file: &Path, changes: &[Setting]) -> Result<(), Failure> {
+fn update(invocation: &mut Invocation, file: &Path, changes: &[Setting]) -> Result<(), Failure> {
     config::update(&Disk::default(), file, changes)?;
-    session.terminal.print(format_args!("Configuration written: {}", file.display()))?;
-    match session.client.reload() {
-        Ok(()) => Ok(session.terminal.print("Daemon reloaded configuration")?),
+    invocation.terminal.print(format_args!("Configuration written: {}", file.display()))?;
+    match invocation.client.reload() {
+        Ok(()) => Ok(invocation.terminal.print("Daemon reloaded configuration")?),
         Err(CkptError::Connection { .. }) => {
-            session.terminal.say("No daemon is running; the next one reads it when it starts.");
+            invocation.terminal.say("No daemon is running; the next one reads it when it starts.");
             Ok(())
         }
         Err(error) => Err(error.into()),

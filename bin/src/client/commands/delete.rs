@@ -4,7 +4,7 @@ use clap::Args;
 use cofferdam_protocol::ckpt::WsCkptErrorCode;
 
 use crate::client::failure::Failure;
-use crate::client::session::{Session, workspace};
+use crate::client::invocation::{Invocation, workspace};
 use crate::client::shown::one_line;
 
 #[derive(Args, Debug)]
@@ -21,25 +21,26 @@ pub(crate) struct Delete {
 }
 
 impl Delete {
-    pub(crate) fn run(&self, session: &mut Session) -> Result<(), Failure> {
+    pub(crate) fn run(&self, invocation: &mut Invocation) -> Result<(), Failure> {
         let workspace = self.workspace.as_deref().map(workspace).transpose()?;
-        let delete =
-            |session: &Session, force| session.client.delete(workspace.as_deref(), &self.snapshot, force);
-        let target = match delete(session, self.force) {
+        let delete = |invocation: &Invocation, force| {
+            invocation.client.delete(workspace.as_deref(), &self.snapshot, force)
+        };
+        let target = match delete(invocation, self.force) {
             Err(error) if error.code() == Some(WsCkptErrorCode::ConfirmationRequired) => {
                 let question =
                     format!("Snapshot '{}' is pinned. Delete it anyway?", one_line(&self.snapshot));
-                match session.terminal.confirm(&question)? {
+                match invocation.terminal.confirm(&question)? {
                     None => return Err(error.into()),
                     Some(false) => {
-                        session.terminal.say("Kept.");
+                        invocation.terminal.say("Kept.");
                         return Ok(());
                     }
-                    Some(true) => delete(session, true)?,
+                    Some(true) => delete(invocation, true)?,
                 }
             }
             done => done?,
         };
-        Ok(session.terminal.print(format_args!("Deleted: {}", one_line(&target)))?)
+        Ok(invocation.terminal.print(format_args!("Deleted: {}", one_line(&target)))?)
     }
 }

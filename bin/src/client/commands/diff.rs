@@ -5,7 +5,7 @@ use cofferdam_protocol::ckpt::{DiffEntry, DiffKind};
 
 use crate::client::arguments::Shown;
 use crate::client::failure::Failure;
-use crate::client::session::{Session, workspace};
+use crate::client::invocation::{Invocation, workspace};
 use crate::client::shown::one_line;
 use crate::terminal::{Colour, Terminal};
 
@@ -25,13 +25,13 @@ pub(crate) struct Diff {
 }
 
 impl Diff {
-    pub(crate) fn run(&self, session: &mut Session) -> Result<(), Failure> {
-        let changes = session.client.diff(&workspace(&self.workspace)?, &self.from, &self.to)?;
+    pub(crate) fn run(&self, invocation: &mut Invocation) -> Result<(), Failure> {
+        let changes = invocation.client.diff(&workspace(&self.workspace)?, &self.from, &self.to)?;
         if self.shown.as_json() {
-            return Ok(session.terminal.print_json(&changes)?);
+            return Ok(invocation.terminal.print_json(&changes)?);
         }
-        let text = as_text(&changes, &session.terminal);
-        Ok(session.terminal.print(text)?)
+        let text = as_text(&changes, &invocation.terminal);
+        Ok(invocation.terminal.print(text)?)
     }
 }
 

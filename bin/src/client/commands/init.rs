@@ -3,7 +3,7 @@
 use clap::Args;
 
 use crate::client::failure::Failure;
-use crate::client::session::{Session, workspace};
+use crate::client::invocation::{Invocation, workspace};
 use crate::terminal::Colour;
 
 #[derive(Args, Debug)]
@@ -14,9 +14,9 @@ pub(crate) struct Init {
 }
 
 impl Init {
-    pub(crate) fn run(&self, session: &mut Session) -> Result<(), Failure> {
-        let id = session.client.init(&workspace(&self.workspace)?)?;
-        let check = session.terminal.paint(Colour::Green, "✓");
-        Ok(session.terminal.print(format_args!("{check} Workspace initialized: {id}"))?)
+    pub(crate) fn run(&self, invocation: &mut Invocation) -> Result<(), Failure> {
+        let id = invocation.client.init(&workspace(&self.workspace)?)?;
+        let check = invocation.terminal.paint(Colour::Green, "✓");
+        Ok(invocation.terminal.print(format_args!("{check} Workspace initialized: {id}"))?)
     }
 }

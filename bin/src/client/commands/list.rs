@@ -7,7 +7,7 @@ use jiff::tz::{Offset, TimeZone};
 
 use crate::client::arguments::Shown;
 use crate::client::failure::Failure;
-use crate::client::session::{Session, workspace};
+use crate::client::invocation::{Invocation, workspace};
 use crate::client::shown::{excerpt, one_line};
 use crate::client::table::table;
 
@@ -21,13 +21,13 @@ pub(crate) struct List {
 }
 
 impl List {
-    pub(crate) fn run(&self, session: &mut Session) -> Result<(), Failure> {
+    pub(crate) fn run(&self, invocation: &mut Invocation) -> Result<(), Failure> {
         let workspace = self.workspace.as_deref().map(workspace).transpose()?;
-        let snapshots = session.client.list(workspace.as_deref())?;
+        let snapshots = invocation.client.list(workspace.as_deref())?;
         if self.shown.as_json() {
-            return Ok(session.terminal.print_json(&snapshots)?);
+            return Ok(invocation.terminal.print_json(&snapshots)?);
         }
-        Ok(session.terminal.print(as_table(&snapshots, local_offset()))?)
+        Ok(invocation.terminal.print(as_table(&snapshots, local_offset()))?)
     }
 }
 

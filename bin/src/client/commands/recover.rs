@@ -3,7 +3,7 @@
 use clap::Args;
 
 use crate::client::failure::Failure;
-use crate::client::session::{Session, workspace};
+use crate::client::invocation::{Invocation, workspace};
 use crate::client::shown::one_line;
 
 #[derive(Args, Debug)]
@@ -20,50 +20,50 @@ pub(crate) struct Recover {
 }
 
 impl Recover {
-    pub(crate) fn run(&self, session: &mut Session) -> Result<(), Failure> {
+    pub(crate) fn run(&self, invocation: &mut Invocation) -> Result<(), Failure> {
         match &self.workspace {
             Some(argument) => {
                 let workspace = workspace(argument)?;
-                if self.consent(session, &format!("workspace {}", one_line(&workspace)))? {
-                    let path = session.client.recover(&workspace)?;
-                    show(session, &path)?;
+                if self.consent(invocation, &format!("workspace {}", one_line(&workspace)))? {
+                    let path = invocation.client.recover(&workspace)?;
+                    show(invocation, &path)?;
                 }
                 Ok(())
             }
-            None => self.recover_all(session),
+            None => self.recover_all(invocation),
         }
     }
 
-    fn recover_all(&self, session: &mut Session) -> Result<(), Failure> {
-        let workspaces = session.client.status(None)?.workspaces;
+    fn recover_all(&self, invocation: &mut Invocation) -> Result<(), Failure> {
+        let workspaces = invocation.client.status(None)?.workspaces;
         if workspaces.is_empty() {
-            return Ok(session.terminal.print("No workspaces to recover.")?);
+            return Ok(invocation.terminal.print("No workspaces to recover.")?);
         }
-        if !self.consent(session, &format!("all {} workspace(s)", workspaces.len()))? {
+        if !self.consent(invocation, &format!("all {} workspace(s)", workspaces.len()))? {
             return Ok(());
         }
         let mut failed = 0;
         for workspace in &workspaces {
-            match session.client.recover(&workspace.ws_id) {
-                Ok(path) => show(session, &path)?,
+            match invocation.client.recover(&workspace.ws_id) {
+                Ok(path) => show(invocation, &path)?,
                 Err(error) => {
                     failed += 1;
                     let path = one_line(&workspace.path);
-                    session.terminal.complain(format_args!("Not recovered: {path}: {error}"));
+                    invocation.terminal.complain(format_args!("Not recovered: {path}: {error}"));
                 }
             }
         }
         if failed == 0 {
             return Ok(());
         }
-        session
+        invocation
             .terminal
             .complain(format_args!("{failed} of {} workspace(s) were not recovered", workspaces.len()));
         Err(Failure::Shown)
     }
 
     /// Whether to go on: by --force, or by what somebody at the terminal says.
-    fn consent(&self, session: &mut Session, what: &str) -> Result<bool, Failure> {
+    fn consent(&self, invocation: &mut Invocation, what: &str) -> Result<bool, Failure> {
         if self.force {
             return Ok(true);
         }
@@ -71,10 +71,10 @@ impl Recover {
             "Stop looking after {what}? The files stay as they are; the snapshots are no longer to be had, and their \
              data is removed after 7 days."
         );
-        match session.terminal.confirm(&question)? {
+        match invocation.terminal.confirm(&question)? {
             Some(consent) => {
                 if !consent {
-                    session.terminal.say("Nothing was done.");
+                    invocation.terminal.say("Nothing was done.");
                 }
                 Ok(consent)
             }
@@ -85,6 +85,6 @@ impl Recover {
     }
 }
 
-fn show(session: &mut Session, path: &str) -> Result<(), Failure> {
-    Ok(session.terminal.print(format_args!("Recovered: {}", one_line(path)))?)
+fn show(invocation: &mut Invocation, path: &str) -> Result<(), Failure> {
+    Ok(invocation.terminal.print(format_args!("Recovered: {}", one_line(path)))?)
 }

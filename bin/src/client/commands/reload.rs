@@ -3,14 +3,14 @@
 use clap::Args;
 
 use crate::client::failure::Failure;
-use crate::client::session::Session;
+use crate::client::invocation::Invocation;
 
 #[derive(Args, Debug)]
 pub(crate) struct Reload {}
 
 impl Reload {
-    pub(crate) fn run(&self, session: &mut Session) -> Result<(), Failure> {
-        session.client.reload()?;
-        Ok(session.terminal.print("Daemon reloaded configuration")?)
+    pub(crate) fn run(&self, invocation: &mut Invocation) -> Result<(), Failure> {
+        invocation.client.reload()?;
+        Ok(invocation.terminal.print("Daemon reloaded configuration")?)
     }
 }

@@ -4,7 +4,7 @@ use clap::Args;
 
 use crate::checkpoint::Restored;
 use crate::client::failure::Failure;
-use crate::client::session::{Session, workspace};
+use crate::client::invocation::{Invocation, workspace};
 use crate::client::shown::one_line;
 use crate::client::warnings;
 
@@ -19,22 +19,24 @@ pub(crate) struct Rollback {
 }
 
 impl Rollback {
-    pub(crate) fn run(&self, session: &mut Session) -> Result<(), Failure> {
-        let done = session.client.restore(&workspace(&self.workspace)?, &self.snapshot)?;
+    pub(crate) fn run(&self, invocation: &mut Invocation) -> Result<(), Failure> {
+        let done = invocation.client.restore(&workspace(&self.workspace)?, &self.snapshot)?;
         let (workspace, snapshot) = (one_line(&done.ws_id), one_line(&done.snapshot_id));
-        session.terminal.print(format_args!("Rolled back workspace {workspace} to snapshot: {snapshot}"))?;
-        show_outcome(session, &done);
+        invocation
+            .terminal
+            .print(format_args!("Rolled back workspace {workspace} to snapshot: {snapshot}"))?;
+        show_outcome(invocation, &done);
         Ok(())
     }
 }
 
 /// Says, beside the result, how much it changed and what could not be as it should.
-fn show_outcome(session: &mut Session, done: &Restored) {
-    let control = session.control_within(warnings::BUDGET);
+fn show_outcome(invocation: &mut Invocation, done: &Restored) {
+    let control = invocation.control_within(warnings::BUDGET);
     let Some(Ok(last)) = control.map(|control| control.last_rollback(&done.ws_id)) else { return };
     // Another one may have come since.
     if last.snapshot.as_ref() == Some(&done.snapshot_id) {
-        session.terminal.say(format_args!("{} path(s) changed", last.changed));
-        warnings::show(session, &last.warnings, last.omitted);
+        invocation.terminal.say(format_args!("{} path(s) changed", last.changed));
+        warnings::show(invocation, &last.warnings, last.omitted);
     }
 }

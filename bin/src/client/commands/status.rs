@@ -8,7 +8,7 @@ use cofferdam_web::ckpt::SizeReport;
 
 use crate::client::arguments::Shown;
 use crate::client::failure::Failure;
-use crate::client::session::{Session, workspace};
+use crate::client::invocation::{Invocation, workspace};
 use crate::client::shown::{duration, one_line, size};
 use crate::client::table::table;
 
@@ -25,14 +25,14 @@ pub(crate) struct Status {
 }
 
 impl Status {
-    pub(crate) fn run(&self, session: &mut Session) -> Result<(), Failure> {
+    pub(crate) fn run(&self, invocation: &mut Invocation) -> Result<(), Failure> {
         let workspace = self.workspace.as_deref().map(workspace).transpose()?;
-        let report = session.client.status(workspace.as_deref())?;
+        let report = invocation.client.status(workspace.as_deref())?;
         if self.shown.as_json() {
-            return Ok(session.terminal.print_json(&report)?);
+            return Ok(invocation.terminal.print_json(&report)?);
         }
-        let store = session.control_within(SIZE_BUDGET).and_then(|control| control.size().ok());
-        Ok(session.terminal.print(as_text(&report, store))?)
+        let store = invocation.control_within(SIZE_BUDGET).and_then(|control| control.size().ok());
+        Ok(invocation.terminal.print(as_text(&report, store))?)
     }
 }
 

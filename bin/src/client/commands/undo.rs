@@ -3,7 +3,7 @@
 use clap::Args;
 
 use crate::client::failure::Failure;
-use crate::client::session::{Session, workspace};
+use crate::client::invocation::{Invocation, workspace};
 use crate::client::warnings;
 
 #[derive(Args, Debug)]
@@ -14,13 +14,13 @@ pub(crate) struct Undo {
 }
 
 impl Undo {
-    pub(crate) fn run(&self, session: &mut Session) -> Result<(), Failure> {
-        let done = session.control()?.undo(&workspace(&self.workspace)?)?;
-        session.terminal.print(format_args!(
+    pub(crate) fn run(&self, invocation: &mut Invocation) -> Result<(), Failure> {
+        let done = invocation.control()?.undo(&workspace(&self.workspace)?)?;
+        invocation.terminal.print(format_args!(
             "Undid the last rollback of workspace {}: {} path(s) changed",
             done.workspace, done.changed
         ))?;
-        warnings::show(session, &done.warnings, 0);
+        warnings::show(invocation, &done.warnings, 0);
         Ok(())
     }
 }

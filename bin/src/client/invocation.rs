@@ -15,7 +15,7 @@ use crate::socket;
 use crate::terminal::Terminal;
 
 /// One run of a client program.
-pub(crate) struct Session {
+pub(crate) struct Invocation {
     /// What the user typed to get here, such as `cofferdam ckpt`.
     pub(super) program: &'static str,
     pub(super) client: CkptClient,
@@ -25,7 +25,7 @@ pub(crate) struct Session {
     state_dir: Option<PathBuf>,
 }
 
-impl Session {
+impl Invocation {
     pub(super) fn new(
         program: &'static str,
         connection: &Connection,

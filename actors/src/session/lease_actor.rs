@@ -1,0 +1,29 @@
+//! Who may manage sessions: selecting one, removing some, and a turn that makes one active come one after the other.
+
+use actix::prelude::*;
+
+use super::messages::{AcquireLease, ManagementLease};
+use crate::mailbox::mailboxes;
+
+mailboxes! {
+    /// The way to the lease.
+    pub(super) struct Lease {
+        acquire: AcquireLease,
+    }
+}
+
+/// Owns the management lease.
+#[derive(Default)]
+pub(super) struct LeaseActor {}
+
+impl Actor for LeaseActor {
+    type Context = Context<Self>;
+}
+
+impl Handler<AcquireLease> for LeaseActor {
+    type Result = ResponseFuture<ManagementLease>;
+
+    fn handle(&mut self, AcquireLease: AcquireLease, _: &mut Context<Self>) -> Self::Result {
+        todo!()
+    }
+}

@@ -1,0 +1,47 @@
+//! Sessions: one actor that keeps conversations, one that says who may manage them, one that knows which conversation a
+//! client is in, and one that holds a conversation.
+//!
+//! - [`Sessions`]: the way to the stored conversations, from the management protocol's requests to a turn's end;
+//! - `recovery`: the client's side: which conversation is selected, which is active, whose turn may still change that;
+//! - `conversation`, `provider`: the headless program's side: turns, and who answers in them.
+
+mod failure;
+mod lease_actor;
+mod mailboxes;
+mod messages;
+mod session_store_actor;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use actix::prelude::Actor;
+use cofferdam_storage::clock::{Clock, IdGen};
+use cofferdam_storage::disk::Disk;
+
+pub use failure::error_of;
+pub use mailboxes::Sessions;
+pub use messages::*;
+
+use lease_actor::LeaseActor;
+use session_store_actor::SessionStoreActor;
+
+/// What the session actors work with.
+#[derive(Clone)]
+pub struct Parts {
+    /// The way to the disk.
+    pub disk: Disk,
+    /// What is written as time of a conversation.
+    pub clock: Arc<dyn Clock>,
+    /// Ids of new conversations, and names of temporary files.
+    pub ids: Arc<dyn IdGen>,
+    /// The system's configuration file.
+    pub system_config: Option<PathBuf>,
+    /// The home directory.
+    pub home: Option<PathBuf>,
+}
+
+/// Starts the session actors in the running actix system.
+pub fn start(parts: Parts) -> Sessions {
+    let lease = LeaseActor::default().start();
+    SessionStoreActor::new(parts, lease.into()).start().into()
+}

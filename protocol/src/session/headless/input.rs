@@ -1,0 +1,1 @@
+//! What a client sends: one JSON object a line.

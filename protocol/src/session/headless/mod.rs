@@ -1,0 +1,4 @@
+//! The JSON lines of a running conversation: what a client sends, and what is answered.
+
+mod input;
+mod output;

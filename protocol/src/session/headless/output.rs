@@ -1,0 +1,1 @@
+//! What is answered: one compact JSON object a line.

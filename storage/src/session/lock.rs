@@ -1,0 +1,1 @@
+//! The lock of one session: held by whoever writes or removes it.

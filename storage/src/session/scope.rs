@@ -1,0 +1,1 @@
+//! A workspace's directory: its name, and the descriptor that holds it.

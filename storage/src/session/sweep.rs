@@ -1,0 +1,1 @@
+//! Temporary files of writers that died.
