@@ -5,6 +5,7 @@
 //! - [`session`]: stored conversations, their management and the headless line mode (spec: *cosh-core Session
 //!   Management JSON Protocol*).
 
+mod budget;
 pub mod ckpt;
 pub mod pod;
 pub mod session;

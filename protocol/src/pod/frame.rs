@@ -1,7 +1,5 @@
 //! Lines as frames: reading requests, printing answers and events.
 
-use std::io;
-
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -12,6 +10,7 @@ use super::event::PodEvent;
 use super::lenient_json;
 use super::methods::Answer;
 use super::text::cut;
+use crate::budget::Budget;
 
 /// A request whose params are still text, so that a bad one can be answered by id.
 #[derive(Debug)]
@@ -167,32 +166,12 @@ struct TooLong {
 }
 
 fn line_of<T: Serialize>(frame: &T) -> Result<String, TooLong> {
-    let mut line = BoundedLine::default();
+    let mut line = Budget::new(MAX_RESPONSE_LINE);
     // Wire types have string keys only and the writer takes everything, so nothing can fail here but the length.
     let written = serde_json::to_writer(&mut line, frame);
-    match (written, String::from_utf8(line.text)) {
-        (Ok(()), Ok(text)) if line.length <= MAX_RESPONSE_LINE => Ok(text),
-        _ => Err(TooLong { excess: line.length.saturating_sub(MAX_RESPONSE_LINE) }),
-    }
-}
-
-/// Holds what may be printed and counts what may not, so that a result of any size takes the memory of one line.
-#[derive(Default)]
-struct BoundedLine {
-    text: Vec<u8>,
-    length: usize,
-}
-
-impl io::Write for BoundedLine {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.length += bytes.len();
-        if self.length <= MAX_RESPONSE_LINE {
-            self.text.extend_from_slice(bytes);
-        }
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+    let text = line.finish().map_err(|excess| TooLong { excess })?;
+    match (written, String::from_utf8(text)) {
+        (Ok(()), Ok(text)) => Ok(text),
+        _ => Err(TooLong { excess: 0 }),
     }
 }

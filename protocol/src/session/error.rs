@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::request::UnreadableRequest;
+
 /// Which kind of failure (spec, *Response Envelope*). The list is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -59,12 +61,34 @@ impl SessionErrorCode {
 
     /// The code on the wire.
     pub fn as_str(self) -> &'static str {
-        todo!("the same text as serde's")
+        match self {
+            Self::InvalidId => "invalid_id",
+            Self::InvalidCursor => "invalid_cursor",
+            Self::InvalidRequest => "invalid_request",
+            Self::NotFound => "not_found",
+            Self::Io => "io",
+            Self::Corrupt => "corrupt",
+            Self::IncompatibleVersion => "incompatible_version",
+            Self::ScopeMismatch => "scope_mismatch",
+            Self::Conflict => "conflict",
+            Self::ActiveSession => "active_session",
+        }
     }
 
     /// What to do next.
     pub fn hint(self) -> &'static str {
-        todo!("one sentence each")
+        match self {
+            Self::InvalidId => "Copy the full UUID from the session list.",
+            Self::InvalidCursor => "Refresh the session list and page from its beginning.",
+            Self::InvalidRequest => "Send one well-formed request within the documented bounds.",
+            Self::NotFound => "Refresh the session list and choose an existing entry.",
+            Self::Io => "Check that the session directories exist and may be read and written.",
+            Self::Corrupt => "Check the ID; clear the session if its history is no longer needed.",
+            Self::IncompatibleVersion => "Upgrade to a version that reads this schema, or clear the session.",
+            Self::ScopeMismatch => "Resume the session from the workspace it belongs to.",
+            Self::Conflict => "Wait until the other writer is done, then retry.",
+            Self::ActiveSession => "Select another session before clearing this one.",
+        }
     }
 }
 
@@ -77,5 +101,12 @@ impl SessionError {
             recoverable: true,
             hint: Some(code.hint().to_owned()),
         }
+    }
+}
+
+impl From<&UnreadableRequest> for SessionError {
+    fn from(unreadable: &UnreadableRequest) -> Self {
+        let message = format!("invalid session management request: {unreadable}");
+        Self::new(SessionErrorCode::InvalidRequest, &message)
     }
 }

@@ -5,25 +5,28 @@
 //! - [`Envelope`]: what a session's file holds;
 //! - [`headless`]: the JSON lines of a running conversation.
 
+mod compaction;
 mod cursor;
 mod envelope;
 mod error;
 pub mod headless;
 mod id;
 pub mod limits;
+mod message;
+mod object;
 mod request;
 mod response;
 mod text;
 
+pub use compaction::{Compaction, TokenCount, TokenSource};
 pub use cursor::{InvalidCursor, ListCursor};
-pub use envelope::{
-    Block, Compaction, Content, Defect, Envelope, Message, SCHEMA_VERSION, ToolCall, ToolFunction,
-};
+pub use envelope::{Defect, Envelope, SCHEMA_VERSION, TooLarge};
 pub use error::{SessionError, SessionErrorCode};
 pub use id::{InvalidSessionId, SessionId};
+pub use message::{Block, Content, Message, ToolCall, ToolFunction};
 pub use request::{
-    ClearRequest, InspectRequest, ListRequest, PrepareClearAllRequest, SessionRequest, UnreadableRequest,
-    ValidateRequest,
+    ClearRequest, InspectRequest, ListRequest, OutOfBounds, PrepareClearAllRequest, SessionRequest,
+    UnreadableRequest, ValidateRequest,
 };
 pub use response::{Health, SessionData, SessionResponse, Skipped, Summary};
 pub use text::{bounded, preview};

@@ -2,10 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::limits;
+use super::object::only_objects;
+
 /// One request (spec, *Request Actions*). Ids and cursors are still texts: a workspace that cannot be used is reported
 /// before an id that cannot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "action", rename_all = "snake_case")]
+#[serde(tag = "action", rename_all = "snake_case", remote = "Self")]
 pub enum SessionRequest {
     /// Summaries, newest first, a page at a time.
     List(ListRequest),
@@ -84,13 +87,73 @@ pub struct ClearRequest {
 #[error("invalid session-control request: {0}")]
 pub struct UnreadableRequest(pub String);
 
+/// A list of ids that is longer than it may be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{field} has {count} entries; send at most {} at a time", limits::IDS)]
+pub struct OutOfBounds {
+    /// The key of the list.
+    pub field: &'static str,
+    /// How many ids it has.
+    pub count: usize,
+}
+
+only_objects!(SessionRequest);
+
 impl SessionRequest {
-    /// Reads a request: exactly one JSON value, blanks around it, at most 1 MiB.
+    /// Reads a request: exactly one JSON object, blanks around it, at most 1 MiB. Keys that no action has are ignored, a
+    /// key that comes twice is an error.
     pub fn parse(bytes: &[u8]) -> Result<Self, UnreadableRequest> {
-        todo!("{}", bytes.len())
+        if bytes.len() > limits::REQUEST {
+            return Err(UnreadableRequest(format!("longer than {} bytes", limits::REQUEST)));
+        }
+        // The parser itself does not look at the text of what it ignores.
+        let text = str::from_utf8(bytes).map_err(|_| UnreadableRequest("not UTF-8".to_owned()))?;
+        serde_json::from_str(text).map_err(|error| UnreadableRequest(error.to_string()))
+    }
+
+    /// The workspace's path as it was sent.
+    pub fn workspace_scope(&self) -> &str {
+        match self {
+            Self::List(ListRequest { workspace_scope, .. })
+            | Self::Inspect(InspectRequest { workspace_scope, .. })
+            | Self::Validate(ValidateRequest { workspace_scope, .. })
+            | Self::PrepareClearAll(PrepareClearAllRequest { workspace_scope, .. })
+            | Self::Clear(ClearRequest { workspace_scope, .. }) => workspace_scope,
+        }
     }
 }
 
+impl ListRequest {
+    /// How many rows the page has at most.
+    pub fn rows(&self) -> usize {
+        self.limit.clamp(1, limits::LIST_PAGE)
+    }
+}
+
+impl PrepareClearAllRequest {
+    /// How many ids the page has at most; `None` is the whole plan.
+    pub fn ids(&self) -> Option<usize> {
+        self.limit.map(|limit| limit.clamp(1, limits::PLAN_PAGE))
+    }
+
+    /// Whether its lists are short enough.
+    pub fn within_bounds(&self) -> Result<(), OutOfBounds> {
+        within("protected_session_ids", &self.protected_session_ids)
+    }
+}
+
+impl ClearRequest {
+    /// Whether its lists are short enough.
+    pub fn within_bounds(&self) -> Result<(), OutOfBounds> {
+        within("session_ids", &self.session_ids)?;
+        within("protected_session_ids", &self.protected_session_ids)
+    }
+}
+
+fn within(field: &'static str, ids: &[String]) -> Result<(), OutOfBounds> {
+    if ids.len() > limits::IDS { Err(OutOfBounds { field, count: ids.len() }) } else { Ok(()) }
+}
+
 fn default_limit() -> usize {
-    super::limits::LIST_PAGE_DEFAULT
+    limits::LIST_PAGE_DEFAULT
 }

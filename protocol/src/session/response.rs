@@ -1,8 +1,13 @@
 //! What is answered.
 
+use std::io::Write;
+
 use serde::{Deserialize, Serialize};
 
-use super::error::SessionError;
+use super::error::{SessionError, SessionErrorCode};
+use super::limits;
+use super::text::bounded;
+use crate::budget::Budget;
 
 /// The response envelope: one compact line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -116,6 +121,26 @@ impl SessionResponse {
     /// The line with its newline. One that would be over the budget becomes an error that says so: the second value is
     /// whether the request succeeded after all.
     pub fn line(&self) -> (Vec<u8>, bool) {
-        todo!()
+        if let Some(line) = self.within_budget() {
+            return (line, self.ok);
+        }
+        let message = "invalid session management request: the response exceeded the protocol byte budget";
+        let refusal = Self::of(Err(SessionError::new(SessionErrorCode::InvalidRequest, message)));
+        (refusal.within_budget().unwrap_or_default(), false)
+    }
+
+    fn within_budget(&self) -> Option<Vec<u8>> {
+        let mut line = Budget::new(limits::RESPONSE);
+        // Every key is a string and the writer takes everything, so nothing can fail here but the length.
+        serde_json::to_writer(&mut line, self).ok()?;
+        line.write_all(b"\n").ok()?;
+        line.finish().ok()
+    }
+}
+
+impl Skipped {
+    /// An id that was not removed, as it was sent; it is bounded here.
+    pub fn new(session_id: &str, error: SessionError) -> Self {
+        Self { session_id: bounded(session_id, limits::SKIPPED_ID), error }
     }
 }
