@@ -19,3 +19,10 @@ pub fn error_of(error: &Error) -> SessionError {
     };
     SessionError::new(code, &error.to_string())
 }
+
+/// An error that is nobody's fault but ours. The list of codes is closed: `io` is the one that blames neither request nor
+/// session, so that no client gives a conversation up over it.
+pub(super) fn internal_error(what: &str) -> SessionError {
+    let hint = Some("Try again; if it happens once more, the log says what to report.".to_owned());
+    SessionError { hint, ..SessionError::new(Code::Io, &format!("internal error: {what}")) }
+}

@@ -3,6 +3,7 @@
 use actix::Message;
 use cofferdam_protocol::session::SessionError;
 
+use super::failure::internal_error;
 use super::messages::*;
 use crate::mailbox::{Carries, mailboxes};
 
@@ -14,6 +15,7 @@ mailboxes! {
         validate: ValidateSession,
         prepare_clear_all: PrepareClearAll,
         clear: ClearSessions,
+        open: OpenStore,
         load: LoadSession,
         persist: PersistSession,
     }
@@ -27,7 +29,9 @@ impl Sessions {
         M: Message<Result = Result<T, SessionError>> + Send + 'static,
         T: Send + 'static,
     {
-        let _ = request;
-        todo!("an actor that is gone is an io error")
+        match self.recipient().send(request).await {
+            Ok(answer) => answer,
+            Err(_) => Err(internal_error("the session store is stopping")),
+        }
     }
 }

@@ -9,6 +9,7 @@ mod failure;
 mod lease_actor;
 mod mailboxes;
 mod messages;
+mod operations;
 mod session_store_actor;
 
 use std::path::PathBuf;

@@ -1,0 +1,174 @@
+//! What each request does, in the order that decides which of several errors is reported: settings, bounds of arrays,
+//! store, ids or cursor, and then the work itself.
+//!
+//! Operations are synchronous and know no actors: they run on a blocking thread.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use actix::Message;
+use cofferdam_protocol::session::{
+    ClearRequest, Envelope, InspectRequest, InvalidCursor, ListCursor, ListRequest, PrepareClearAllRequest,
+    SessionData, SessionError, SessionId, Skipped, ValidateRequest, bounded, limits,
+};
+use cofferdam_storage::session::config::Places;
+use cofferdam_storage::session::{Config, Error, SessionStore, StoreParts};
+
+use super::Parts;
+use super::failure::error_of;
+use super::messages::*;
+
+/// A request that the store's actor carries out.
+pub(super) trait Operation:
+    Message<Result = Result<<Self as Operation>::Done, SessionError>> + Send + 'static
+{
+    /// What its success is worth.
+    type Done: Send + 'static;
+
+    /// Whether it waits for the management lease, and holds it.
+    const UNDER_LEASE: bool = false;
+
+    /// Does it. May block for as long as a disk does.
+    fn run(self, parts: &Parts) -> Result<<Self as Operation>::Done, Error>;
+}
+
+impl Operation for ListSessions {
+    type Done = SessionData;
+
+    fn run(self, parts: &Parts) -> Result<SessionData, Error> {
+        let ListRequest { workspace_scope, limit, cursor, all_workspaces } = self.0;
+        let store = open(parts, &workspace_scope, &[])?;
+        let cursor = cursor.as_deref().map(ListCursor::parse).transpose()?;
+        let page = store.list(limit.clamp(1, limits::LIST_PAGE), cursor.as_ref(), all_workspaces)?;
+        let next_cursor = page.next.map(|cursor| cursor.to_string());
+        Ok(SessionData::List { sessions: page.sessions, next_cursor })
+    }
+}
+
+impl Operation for InspectSession {
+    type Done = SessionData;
+
+    fn run(self, parts: &Parts) -> Result<SessionData, Error> {
+        let InspectRequest { workspace_scope, session_id } = self.0;
+        let store = open(parts, &workspace_scope, &[])?;
+        let session = store.inspect(&SessionId::new(session_id)?)?;
+        Ok(SessionData::Inspect { session })
+    }
+}
+
+impl Operation for ValidateSession {
+    type Done = SessionData;
+
+    fn run(self, parts: &Parts) -> Result<SessionData, Error> {
+        let ValidateRequest { workspace_scope, session_id } = self.0;
+        let store = open(parts, &workspace_scope, &[])?;
+        let session = store.validate(&SessionId::new(session_id)?)?;
+        Ok(SessionData::Validate { session })
+    }
+}
+
+impl Operation for PrepareClearAll {
+    type Done = SessionData;
+
+    fn run(self, parts: &Parts) -> Result<SessionData, Error> {
+        let PrepareClearAllRequest { workspace_scope, protected_session_ids, limit, cursor } = self.0;
+        let store = open(parts, &workspace_scope, &[("protected_session_ids", &protected_session_ids)])?;
+        let protected = ids(protected_session_ids)?;
+        let after = match cursor {
+            Some(text) => Some(SessionId::new(text).map_err(|invalid| InvalidCursor(invalid.0))?),
+            None => None,
+        };
+        let limit = limit.map(|limit| limit.clamp(1, limits::PLAN_PAGE));
+        let plan = store.plan(&protected, limit, after.as_ref())?;
+        Ok(SessionData::PrepareClearAll {
+            session_ids: texts(plan.clearable),
+            protected_session_ids: texts(plan.protected),
+            next_cursor: plan.next.map(|id| id.to_string()),
+        })
+    }
+}
+
+impl Operation for ClearSessions {
+    type Done = SessionData;
+    const UNDER_LEASE: bool = true;
+
+    fn run(self, parts: &Parts) -> Result<SessionData, Error> {
+        let ClearRequest { workspace_scope, session_ids, protected_session_ids } = self.0;
+        let arrays: [(_, &[String]); 2] =
+            [("session_ids", &session_ids), ("protected_session_ids", &protected_session_ids)];
+        let store = open(parts, &workspace_scope, &arrays)?;
+        let protected = ids(protected_session_ids)?;
+        let cleared = store.clear(&session_ids, &protected);
+        let skipped = |(id, error): (String, Error)| Skipped {
+            session_id: bounded(&id, limits::SKIPPED_ID),
+            error: error_of(&error),
+        };
+        Ok(SessionData::Clear {
+            deleted: texts(cleared.deleted),
+            skipped: cleared.skipped.into_iter().map(skipped).collect(),
+        })
+    }
+}
+
+impl Operation for OpenStore {
+    type Done = Opened;
+
+    fn run(self, parts: &Parts) -> Result<Opened, Error> {
+        let config = settings(parts, self.project_settings.then_some(self.workspace.as_path()));
+        let store = SessionStore::open(store_parts(parts), &config, &self.workspace);
+        Ok(Opened { config, store: store.map(Arc::new).map_err(|error| error_of(&error)) })
+    }
+}
+
+impl Operation for LoadSession {
+    type Done = Envelope;
+
+    fn run(self, _: &Parts) -> Result<Envelope, Error> {
+        self.store.load(&SessionId::new(self.session_id)?)
+    }
+}
+
+impl Operation for PersistSession {
+    type Done = Persisted;
+
+    fn run(self, _: &Parts) -> Result<Persisted, Error> {
+        let Self { store, mut envelope } = self;
+        let result = store.persist(&mut envelope).map_err(|error| error_of(&error));
+        Ok(Persisted { envelope, result })
+    }
+}
+
+/// The store of a request's workspace. `arrays` are those of the request with a bound, by name.
+fn open(parts: &Parts, workspace: &str, arrays: &[(&str, &[String])]) -> Result<SessionStore, Error> {
+    let workspace = Path::new(workspace);
+    let config = settings(parts, Some(workspace));
+    for (name, ids) in arrays {
+        if ids.len() > limits::IDS {
+            let detail = format!("{name} has {} entries; at most {} are accepted", ids.len(), limits::IDS);
+            return Err(Error::InvalidRequest(detail));
+        }
+    }
+    SessionStore::open(store_parts(parts), &config, workspace)
+}
+
+/// The settings in effect; what is wrong with their files is logged.
+fn settings(parts: &Parts, workspace: Option<&Path>) -> Config {
+    let places = Places { system: parts.system_config.clone(), home: parts.home.clone() };
+    let (config, warnings) = Config::load(&places, workspace);
+    for warning in warnings {
+        tracing::warn!("{warning}");
+    }
+    config
+}
+
+fn store_parts(Parts { disk, clock, ids, home, .. }: &Parts) -> StoreParts {
+    StoreParts { disk: disk.clone(), clock: Arc::clone(clock), ids: Arc::clone(ids), home: home.clone() }
+}
+
+fn ids(texts: Vec<String>) -> Result<Vec<SessionId>, Error> {
+    texts.into_iter().map(|text| Ok(SessionId::new(text)?)).collect()
+}
+
+fn texts(ids: Vec<SessionId>) -> Vec<String> {
+    ids.iter().map(SessionId::to_string).collect()
+}
