@@ -153,7 +153,8 @@ fn open(parts: &Parts, workspace: &str, arrays: &[(&str, &[String])]) -> Result<
 
 /// The settings in effect; what is wrong with their files is logged.
 fn settings(parts: &Parts, workspace: Option<&Path>) -> Config {
-    let places = Places { system: parts.system_config.clone(), home: parts.home.clone() };
+    let places =
+        Places { system: parts.system_config.clone(), home: parts.home.clone(), ..Places::default() };
     let (config, warnings) = Config::load(&places, workspace);
     for warning in warnings {
         tracing::warn!("{warning}");

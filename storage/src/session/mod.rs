@@ -9,6 +9,7 @@
 
 mod clear;
 pub mod config;
+mod dir;
 mod error;
 mod legacy;
 mod listing;
@@ -18,9 +19,12 @@ mod persist;
 mod plan;
 pub mod redact;
 mod root;
+mod scan;
 mod scope;
 mod store;
 mod sweep;
+#[cfg(test)]
+mod tests;
 
 pub use clear::Cleared;
 pub use config::Config;

@@ -1,9 +1,11 @@
 //! The store as one workspace sees it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{Config, Error};
+use super::legacy::Legacy;
+use super::scope::Scope;
+use super::{Config, Error, StoreRoot};
 use crate::clock::{Clock, IdGen};
 use crate::disk::Disk;
 
@@ -17,7 +19,7 @@ pub struct StoreParts {
     /// Names of temporary files.
     pub ids: Arc<dyn IdGen>,
     /// The home directory, for `~`.
-    pub home: Option<std::path::PathBuf>,
+    pub home: Option<PathBuf>,
 }
 
 /// The sessions of one workspace. Opening and reading make nothing; directories are made by the first write.
@@ -25,13 +27,34 @@ pub struct SessionStore {
     pub(super) parts: StoreParts,
     /// Canonical path of the workspace.
     pub(super) workspace: String,
+    /// The directory of directories.
+    pub(super) root: PathBuf,
+    /// This workspace's directory.
+    pub(super) scope: Scope,
+    /// The one before it.
+    pub(super) legacy: Legacy,
 }
 
 impl SessionStore {
-    /// The store of the workspace at a path, however it is written.
+    /// The store of the workspace at a path, however it is written. Its directories are held from now on, those that are
+    /// there.
     pub fn open(parts: StoreParts, config: &Config, workspace: &Path) -> Result<Self, Error> {
-        let _ = (parts, config, workspace);
-        todo!()
+        let canonical = std::fs::canonicalize(workspace)
+            .map_err(|error| Error::io("resolve workspace", workspace, error))?;
+        let canonical = canonical.into_os_string().into_string().map_err(|path| {
+            Error::InvalidRequest(format!("the workspace's canonical path {path:?} is not UTF-8"))
+        })?;
+        let root = StoreRoot::resolve(&config.persist_dir, parts.home.as_deref(), Path::new(&canonical))?;
+        let store = Self {
+            parts,
+            scope: Scope::new(&root, &canonical),
+            legacy: Legacy::new(&root, &canonical),
+            root: root.path,
+            workspace: canonical,
+        };
+        store.scope.for_reading()?;
+        store.legacy.dir()?;
+        Ok(store)
     }
 
     /// The workspace's canonical path.

@@ -1,0 +1,7 @@
+//! The store on real directories.
+
+mod directories;
+mod health;
+mod listing;
+mod recorded;
+mod site;
