@@ -108,7 +108,12 @@ impl SessionRequest {
         }
         // The parser itself does not look at the text of what it ignores.
         let text = str::from_utf8(bytes).map_err(|_| UnreadableRequest("not UTF-8".to_owned()))?;
-        serde_json::from_str(text).map_err(|error| UnreadableRequest(error.to_string()))
+        serde_json::from_str(text).map_err(|error| {
+            let why = error.to_string();
+            // Only where the text is no JSON does the place say anything.
+            let known = if error.is_data() { why.rsplit_once(" at line ") } else { None };
+            UnreadableRequest(known.map_or(why.as_str(), |(why, _)| why).to_owned())
+        })
     }
 
     /// The workspace's path as it was sent.
