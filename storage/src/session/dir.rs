@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cofferdam_protocol::session::{SessionId, limits};
@@ -19,6 +20,8 @@ pub(super) struct Dir {
     fd: OwnedFd,
     /// Where it was when it was opened; for messages.
     path: PathBuf,
+    /// Whether this process has made the directory's own name durable.
+    pub(super) entry_is_durable: AtomicBool,
 }
 
 /// A directory that is held from the first time it is found. One that was removed is looked for again; one that was moved
@@ -78,6 +81,10 @@ impl Pinned {
 }
 
 impl Dir {
+    fn new(fd: OwnedFd, path: PathBuf) -> Self {
+        Self { fd, path, entry_is_durable: AtomicBool::new(false) }
+    }
+
     /// Opens the directory at an absolute path, one component at a time.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let mut at = Self::root()?;
@@ -94,19 +101,19 @@ impl Dir {
     /// The root of the filesystem, only to go on from.
     pub(super) fn root() -> io::Result<Self> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        Ok(Self { fd: rustix::fs::open("/", flags, Mode::empty())?, path: "/".into() })
+        Ok(Self::new(rustix::fs::open("/", flags, Mode::empty())?, "/".into()))
     }
 
     /// A directory in this one, only to go on from.
     pub(super) fn enter(&self, name: &Path) -> io::Result<Self> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = rustix::fs::openat(&self.fd, name, flags, Mode::empty())?;
-        Ok(Self { fd, path: self.path.join(name) })
+        Ok(Self::new(fd, self.path.join(name)))
     }
 
     /// This directory with a descriptor, and so a position in it, of its own.
     pub(super) fn for_reading(&self) -> io::Result<Self> {
-        Ok(Self { fd: open_for_reading(&self.fd, c".")?, path: self.path.clone() })
+        Ok(Self::new(open_for_reading(&self.fd, c".")?, self.path.clone()))
     }
 
     /// Where it was when it was opened; for messages.

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Component, Path};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use rustix::fs::Mode;
 use sha2::{Digest, Sha256};
@@ -35,17 +36,23 @@ impl Scope {
         self.pinned.get()
     }
 
-    /// The directory, made if it is not there and with nobody's rights but the user's; what was made is durable.
-    pub(super) fn for_writing(&self, disk: &Disk) -> Result<Arc<Dir>, Error> {
+    /// The directory, made if it is not there and with nobody's rights but the user's; what was made is durable. And
+    /// whether it was made.
+    pub(super) fn for_writing(&self, disk: &Disk) -> Result<(Arc<Dir>, bool), Error> {
         let path = self.pinned.path();
         let refused = |error| Error::io("open scoped session directory", path, error);
-        let dir = self.pinned.get_or(|| make(disk, path).map(Some).map_err(refused))?;
+        let mut made = false;
+        let dir = self.pinned.get_or(|| make(disk, path, &mut made).map(Some).map_err(refused))?;
         let dir = dir.ok_or_else(|| refused(io::ErrorKind::NotFound.into()))?;
+        if !made && !dir.entry_is_durable.load(Ordering::Relaxed) {
+            sync_entry(disk, &dir).map_err(refused)?;
+        }
+        dir.entry_is_durable.store(true, Ordering::Relaxed);
         let mode = rustix::fs::fstat(&*dir).map_err(|errno| refused(errno.into()))?.st_mode;
         if Mode::from_raw_mode(mode) != MODE {
             disk.fchmod(&*dir, MODE).map_err(refused)?;
         }
-        Ok(dir)
+        Ok((dir, made))
     }
 }
 
@@ -65,47 +72,41 @@ pub(super) fn is_directory_name(name: &[u8]) -> bool {
     name.len() == DIGITS && name.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// Opens a directory and makes what is missing on the way, one component at a time.
+/// Opens a directory and makes what is missing on the way, one component at a time; `made` tells whether anything was.
 ///
 /// A directory's entry is durable before anything is made in the directory. So, of what died writers left, only the last
 /// entry that is there may be lost; it is made durable again.
-fn make(disk: &Disk, path: &Path) -> io::Result<Dir> {
+fn make(disk: &Disk, path: &Path, made: &mut bool) -> io::Result<Dir> {
     let mut at = Dir::root()?;
-    // Holds the last entry that was found.
-    let mut above: Option<Dir> = None;
-    let mut made = false;
     for part in path.components() {
         let name = match part {
             Component::RootDir => continue,
             Component::Normal(name) => Path::new(name),
             _ => return Err(io::ErrorKind::InvalidInput.into()),
         };
-        let next = match at.enter(name) {
+        at = match at.enter(name) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                if let Some(above) = above.take().filter(|_| !made) {
-                    sync(disk, &above)?;
+                if !*made {
+                    sync_entry(disk, &at)?;
                 }
-                made = true;
+                *made = true;
                 match disk.mkdir(&at, name, MODE) {
                     Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                     done => done?,
                 }
-                sync(disk, &at)?;
-                at.enter(name)?
+                let next = at.enter(name)?;
+                sync_entry(disk, &next)?;
+                next
             }
             entered => entered?,
         };
-        above = Some(std::mem::replace(&mut at, next));
-    }
-    if let Some(above) = above.filter(|_| !made) {
-        sync(disk, &above)?;
     }
     at.for_reading()
 }
 
-/// Makes a directory's entries durable. One that we may not read has none of ours.
-fn sync(disk: &Disk, dir: &Dir) -> io::Result<()> {
-    match open_for_reading(dir, c".") {
+/// Makes a directory's name durable. Where we may not list what it is in, we made nothing there.
+fn sync_entry(disk: &Disk, dir: &Dir) -> io::Result<()> {
+    match open_for_reading(dir, c"..") {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
         opened => disk.fsync(opened?),
     }

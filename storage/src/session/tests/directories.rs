@@ -125,7 +125,8 @@ fn a_directory_that_was_removed_is_looked_for_again() {
     put(&site.legacy(), &id(4), ARRAY, 1);
     assert_eq!(planned(&store), [id(3), id(4)]);
     remove(site.scope());
-    let dir = store.scope.for_writing(&Disk::default()).unwrap();
+    let (dir, made) = store.scope.for_writing(&Disk::default()).unwrap();
+    assert!(made);
     assert_eq!((dir.path(), site.scope().is_dir()), (site.scope().as_path(), true));
 }
 
@@ -208,6 +209,10 @@ fn each_directory_is_durable_before_anything_is_made_in_it() {
     assert_eq!(ops, [&[Op::Fsync][..], &[Op::Mkdir, Op::Fsync].repeat(4)].concat());
     // The next process does not know whether the last one got that far.
     assert_eq!(make(&site, None).1, [Op::Fsync]);
+    // It does know what it did itself.
+    let store = site.store();
+    let disk = Disk::with_faults(Arc::new(Counting { fatal: Some(2), ..Counting::default() }));
+    assert!(store.scope.for_writing(&disk).is_ok() && store.scope.for_writing(&disk).is_ok());
 }
 
 #[test]

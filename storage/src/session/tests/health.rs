@@ -1,7 +1,7 @@
 //! Entries that are no healthy files.
 
 use cofferdam_protocol::session::{Health, limits};
-use cofferdam_tests::files::{fifo, mkdir, null_device, read, socket, sparse, symlink};
+use cofferdam_tests::files::{fifo, mkdir, null_device, read, remove, socket, sparse, symlink, write};
 use cofferdam_tests::user;
 
 use super::site::{ARRAY, Site, envelope, id, page, planned, put};
@@ -11,7 +11,7 @@ use crate::session::Error;
 fn what_is_no_file_is_neither_listed_nor_opened_and_is_corrupt() {
     let site = Site::new();
     let outside = site.path("outside.json");
-    cofferdam_tests::files::write(&outside, envelope(&id(2), &site.workspace()));
+    write(&outside, envelope(&id(2), &site.workspace()));
     for dir in [site.scope(), site.legacy()] {
         mkdir(&dir);
         let at = |n| dir.join(format!("{}.json", id(n)));
@@ -40,7 +40,7 @@ fn what_is_no_file_is_neither_listed_nor_opened_and_is_corrupt() {
             assert!(matches!(store.load(&id(n)), Err(Error::Corrupt { .. })), "{n}");
         }
         // The same again for the flat directory.
-        cofferdam_tests::files::remove(&dir);
+        remove(&dir);
     }
     assert_eq!(read(&outside), envelope(&id(2), &site.workspace()).into_bytes());
 }
@@ -54,8 +54,9 @@ fn a_file_that_is_too_large_is_corrupt_without_being_read() {
     sparse(at(2), limits::SESSION_FILE + 1, &[]);
     let text = envelope(&id(3), &site.workspace());
     // Blanks up to the most that is allowed.
-    cofferdam_tests::files::write(at(3), format!("{text:<0$}", limits::SESSION_FILE as usize));
-    cofferdam_tests::files::write(at(4), format!("{text:<0$}", limits::SESSION_FILE as usize + 1));
+    let blanks = " ".repeat(limits::SESSION_FILE as usize - text.len());
+    write(at(3), format!("{text}{blanks}"));
+    write(at(4), format!("{text}{blanks} "));
     let store = site.store();
     let rows = store.list(20, None, false).unwrap().sessions;
     assert_eq!(rows.len(), 4);
