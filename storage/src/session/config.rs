@@ -42,6 +42,8 @@ pub struct Provider {
     pub model: Option<String>,
     /// The program and its arguments (`command` only).
     pub command: Vec<String>,
+    /// What the program writes: `text` or `events` (`command` only).
+    pub output: Option<String>,
 }
 
 /// Where the files are, and what wins over them.
