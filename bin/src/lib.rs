@@ -50,8 +50,10 @@ mod logging;
 mod paths;
 mod pod;
 pub mod programs;
+mod session;
 mod signals;
 mod socket;
+mod stdio;
 mod terminal;
 
 pub use cofferdam_actors::{Builder, Cofferdam, StartError, ckpt};

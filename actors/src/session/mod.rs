@@ -1,16 +1,21 @@
 //! Sessions: one actor that keeps conversations, one that says who may manage them, one that knows which conversation a
-//! client is in, and one that holds a conversation.
+//! client is in, and a task that holds a conversation.
 //!
 //! - [`Sessions`]: the way to the stored conversations, from the management protocol's requests to a turn's end;
 //! - `recovery`: the client's side: which conversation is selected, which is active, whose turn may still change that;
-//! - `conversation`, `provider`: the headless program's side: turns, and who answers in them.
+//! - [`conversation`], `provider`, `tool`: the headless program's side: turns, who answers in them, and what an answer may
+//!   call.
 
+pub mod conversation;
 mod failure;
 mod lease_actor;
 mod mailboxes;
 mod messages;
 mod operations;
+mod process;
+mod provider;
 mod session_store_actor;
+mod tool;
 
 use std::path::PathBuf;
 use std::sync::Arc;

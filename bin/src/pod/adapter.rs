@@ -3,24 +3,21 @@
 use std::convert::Infallible;
 use std::io;
 use std::ops::ControlFlow;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
-use std::thread;
 use std::time::Duration;
 
 use cofferdam_actors::pod::{Parts, Pod};
-use cofferdam_protocol::pod::{CORE_VERSION, Health, Line};
+use cofferdam_protocol::pod::{CORE_VERSION, Health, Line, MAX_REQUEST_LINE};
 use cofferdam_storage::clock::{Clock, RandomIds};
 use cofferdam_storage::disk::Disk;
 use cofferdam_storage::pod::Surroundings;
 
-use super::descriptor::Inherited;
-use super::input::read_lines;
-use super::lifetime::{Cause, Lifetime, PATIENCE, Signals, end_in_time};
+use super::lifetime::{Cause, Lifetime, PATIENCE, SIGNALS, end_in_time};
 use super::logs::Logs;
 use super::outbox::Outbox;
 use super::translate::Translator;
+use crate::stdio::{Inherited, Signals, read_lines, spawn};
 
 /// What the sidecar gets from outside.
 pub(crate) struct Machine {
@@ -37,7 +34,7 @@ pub(crate) struct Machine {
 /// Serves the host on stdin and stdout until it goes. Returns only if that cannot begin: the end is the process's end,
 /// since whatever hangs then does not count.
 pub(crate) fn run(machine: Machine) -> io::Result<Infallible> {
-    let signals = Signals::block()?;
+    let signals = Signals::block(&SIGNALS)?;
     let logs = Logs::start(machine.disk.clone());
     tracing::info!(version = CORE_VERSION, "starting");
     let outbox = Arc::new(Outbox::default());
@@ -65,7 +62,8 @@ pub(crate) fn run(machine: Machine) -> io::Result<Infallible> {
 fn serve(pod: &Pod, outbox: &Arc<Outbox>, signals: Signals) -> io::Result<()> {
     let (causes, first_cause) = channel();
     let lifetime = Lifetime::new(causes);
-    signals.listen(lifetime.clone())?;
+    let hearing = lifetime.clone();
+    spawn("signals", move || hearing.hear(&signals))?;
 
     let (printing, printed) = channel();
     let (printer, broken) = (Arc::clone(outbox), lifetime.clone());
@@ -101,7 +99,7 @@ fn serve(pod: &Pod, outbox: &Arc<Outbox>, signals: Signals) -> io::Result<()> {
                 None => ControlFlow::Break(()),
             }
         };
-        match read_lines(Inherited(io::stdin()), take) {
+        match read_lines(Inherited(io::stdin()), MAX_REQUEST_LINE, take) {
             Ok(ControlFlow::Break(())) => {}
             Ok(ControlFlow::Continue(())) => translator.lifetime.end(Cause::EndOfInput),
             Err(error) => {
@@ -110,14 +108,4 @@ fn serve(pod: &Pod, outbox: &Arc<Outbox>, signals: Signals) -> io::Result<()> {
             }
         }
     })
-}
-
-/// Starts a thread without which nothing works: if it panics the process ends, and the host can start another one.
-fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
-    let or_end = move || {
-        if catch_unwind(AssertUnwindSafe(work)).is_err() {
-            std::process::exit(1);
-        }
-    };
-    thread::Builder::new().name(name.to_owned()).spawn(or_end).map(drop)
 }

@@ -12,15 +12,18 @@ use std::time::Duration;
 
 use cofferdam_actors::pod::{Pod, Reply};
 use cofferdam_protocol::pod::Shutdown;
-use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signal::Signal;
 use rustix::event::PollFlags;
 use rustix::process::{Pid, PidfdFlags, getppid, pidfd_open};
 
-use super::descriptor::wait;
 use super::outbox::Outbox;
+use crate::stdio::{Signals, wait};
 
 /// How long the database may take to close, and the host to read what is left. A host waits 2 s.
 pub(super) const PATIENCE: Duration = Duration::from_millis(1800);
+
+/// The signals that are heard.
+pub(super) const SIGNALS: [Signal; 3] = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP];
 
 /// Why the sidecar ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,6 +108,17 @@ impl Lifetime {
         }
     }
 
+    /// SIGTERM and SIGINT end the sidecar; SIGHUP does nothing, so a terminal that closes does not.
+    pub(super) fn hear(&self, signals: &Signals) {
+        loop {
+            match signals.next() {
+                Ok(Signal::SIGHUP) => {}
+                Ok(signal) => self.end(Cause::Signal(signal)),
+                Err(error) => return tracing::warn!(%error, "signals are not heard any more"),
+            }
+        }
+    }
+
     /// A process's end is the sidecar's.
     fn end_with(&self, process: OwnedFd) -> io::Result<()> {
         let lifetime = self.clone();
@@ -113,37 +127,6 @@ impl Lifetime {
             Err(error) => tracing::warn!(%error, "the host is not watched any more"),
         };
         thread::Builder::new().name("host".to_owned()).spawn(watch).map(drop)
-    }
-}
-
-/// Signals that do not do what they would by themselves.
-pub(super) struct Signals {
-    heard: SigSet,
-}
-
-impl Signals {
-    /// Keeps signals from all threads that are started from now on. A file that outgrows the user's limit is an error
-    /// to whoever writes it, not the sidecar's end.
-    pub(super) fn block() -> io::Result<Self> {
-        let heard: SigSet = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP].into_iter().collect();
-        let mut blocked = heard;
-        blocked.add(Signal::SIGXFSZ);
-        blocked.thread_block()?;
-        Ok(Self { heard })
-    }
-
-    /// SIGTERM and SIGINT end the sidecar; SIGHUP does nothing, so a terminal that closes does not.
-    pub(super) fn listen(self, lifetime: Lifetime) -> io::Result<()> {
-        let hear = move || {
-            loop {
-                match self.heard.wait() {
-                    Ok(Signal::SIGHUP) => {}
-                    Ok(signal) => lifetime.end(Cause::Signal(signal)),
-                    Err(error) => return tracing::warn!(%error, "signals are not heard any more"),
-                }
-            }
-        };
-        thread::Builder::new().name("signals".to_owned()).spawn(hear).map(drop)
     }
 }
 

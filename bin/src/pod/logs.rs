@@ -17,7 +17,7 @@ use tracing_subscriber::reload::{self, Handle};
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Registry, fmt};
 
-use super::descriptor::Inherited;
+use crate::stdio::Inherited;
 
 /// What the file is called.
 const FILE: &str = "core.log";

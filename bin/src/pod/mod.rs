@@ -4,8 +4,6 @@
 //! answers, one prints. None of them opens a socket, or changes what its descriptors share with other processes.
 
 mod adapter;
-mod descriptor;
-mod input;
 mod lifetime;
 mod logs;
 mod outbox;

@@ -1,11 +1,9 @@
-//! Cutting a stream of bytes into request lines, without ever holding more than one line.
-
-use super::MAX_REQUEST_LINE;
+//! Cutting a stream of bytes into lines, without ever holding more than one line.
 
 /// What stood between two newlines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Line {
-    /// At most [`MAX_REQUEST_LINE`] bytes, without newline, trailing carriage return and leading byte order mark; not
+    /// At most as many bytes as a line may have, without newline, trailing carriage return and leading byte order mark; not
     /// blank.
     Whole(Vec<u8>),
     /// More than that; it is gone.
@@ -13,18 +11,23 @@ pub enum Line {
 }
 
 /// Collects bytes until a line is complete.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct LineReader {
+    /// How long a line may be.
+    longest: usize,
     held: Vec<u8>,
     /// The line was too long; everything up to its newline is dropped.
     skipping: bool,
 }
 
-/// The most bytes held: a line and the carriage return that may be part of its newline.
-const MAX_HELD: usize = MAX_REQUEST_LINE + 1;
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 impl LineReader {
+    /// For lines of at most that many bytes.
+    pub fn new(longest: usize) -> Self {
+        Self { longest, held: Vec::new(), skipping: false }
+    }
+
     /// Takes what was read and hands on each line that it completes.
     pub fn feed(&mut self, bytes: &[u8], mut line: impl FnMut(Line)) {
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
@@ -45,13 +48,15 @@ impl LineReader {
 
     fn hold(&mut self, piece: &[u8]) {
         let length = self.held.len() + piece.len();
-        if self.skipping || length > MAX_HELD {
+        // A line and the carriage return that may be part of its newline.
+        let most = self.longest + 1;
+        if self.skipping || length > most {
             (self.held, self.skipping) = (Vec::new(), true);
             return;
         }
         if length > self.held.capacity() {
             // Doubles like any vector, but not past the longest line.
-            let capacity = (2 * self.held.capacity()).clamp(length, MAX_HELD);
+            let capacity = (2 * self.held.capacity()).clamp(length, most);
             self.held.reserve_exact(capacity - self.held.len());
         }
         self.held.extend_from_slice(piece);
@@ -61,7 +66,7 @@ impl LineReader {
     fn take(&mut self) -> Option<Line> {
         let mut held = std::mem::take(&mut self.held);
         held.pop_if(|last| *last == b'\r');
-        if std::mem::take(&mut self.skipping) || held.len() > MAX_REQUEST_LINE {
+        if std::mem::take(&mut self.skipping) || held.len() > self.longest {
             return Some(Line::TooLong);
         }
         if held.starts_with(BYTE_ORDER_MARK) {
@@ -76,10 +81,11 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::pod::MAX_REQUEST_LINE;
 
     /// All lines of a stream that arrives in these pieces.
     fn lines<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<Line> {
-        let (mut reader, mut lines) = (LineReader::default(), Vec::new());
+        let (mut reader, mut lines) = (LineReader::new(MAX_REQUEST_LINE), Vec::new());
         for piece in pieces {
             reader.feed(piece, |line| lines.push(line));
         }
@@ -109,11 +115,11 @@ mod tests {
 
     #[test]
     fn a_line_that_is_too_long_is_told_once_and_takes_no_memory() {
-        let (mut reader, mut lines) = (LineReader::default(), Vec::new());
+        let (mut reader, mut lines) = (LineReader::new(MAX_REQUEST_LINE), Vec::new());
         let chunk = vec![b'x'; 65_536];
         for _ in 0..1024 {
             reader.feed(&chunk, |line| lines.push(line));
-            assert!(reader.held.capacity() <= MAX_HELD);
+            assert!(reader.held.capacity() <= MAX_REQUEST_LINE + 1);
         }
         assert!(lines.is_empty());
         reader.feed(b"\nnext\n", |line| lines.push(line));

@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// A descriptor that the process was started with.
-pub(super) struct Inherited<F>(pub(super) F);
+pub(crate) struct Inherited<F>(pub(crate) F);
 
 impl<F: AsFd> Read for Inherited<F> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
@@ -39,7 +39,7 @@ impl<F: AsFd> Write for Inherited<F> {
 
 impl<F: AsFd> Inherited<F> {
     /// Writes what can be written without waiting for a reader, and forgets the rest.
-    pub(super) fn offer(&self, bytes: &[u8]) {
+    pub(crate) fn offer(&self, bytes: &[u8]) {
         // A pipe that takes anything takes this much in one piece.
         const PIPE_BUF: usize = 4096;
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -53,7 +53,7 @@ impl<F: AsFd> Inherited<F> {
 }
 
 /// Waits until a descriptor is ready, or in trouble, which the next call on it reports. Says whether it is ready yet.
-pub(super) fn wait(fd: impl AsFd, what: PollFlags, limit: Option<&Timespec>) -> io::Result<bool> {
+pub(crate) fn wait(fd: impl AsFd, what: PollFlags, limit: Option<&Timespec>) -> io::Result<bool> {
     loop {
         match poll(&mut [PollFd::new(&fd, what)], limit) {
             Err(rustix::io::Errno::INTR) => continue,

@@ -8,13 +8,14 @@ use cofferdam_protocol::pod::{Line, LineReader};
 /// How much is read at once.
 const CHUNK: usize = 64 << 10;
 
-/// Hands on each line, the last one also without a newline. `Break` if `take` wanted no more; else the input has ended.
-pub(super) fn read_lines(
+/// Hands on each line of at most `longest` bytes, the last one also without a newline. `Break` if `take` wanted no more; else the input has ended.
+pub(crate) fn read_lines(
     mut input: impl Read,
+    longest: usize,
     mut take: impl FnMut(Line) -> ControlFlow<()>,
 ) -> io::Result<ControlFlow<()>> {
     let mut chunk = vec![0; CHUNK];
-    let mut lines = LineReader::default();
+    let mut lines = LineReader::new(longest);
     let mut flow = ControlFlow::Continue(());
     loop {
         match input.read(&mut chunk)? {
@@ -56,7 +57,7 @@ mod tests {
         let text = "one\n\ntwo\r\n\u{20ac}\nlast";
         for size in 1..=text.len() {
             let mut lines = Vec::new();
-            let ended = read_lines(Pieces(text.as_bytes(), size), |line| {
+            let ended = read_lines(Pieces(text.as_bytes(), size), 100, |line| {
                 lines.push(line);
                 ControlFlow::Continue(())
             });
@@ -73,7 +74,7 @@ mod tests {
     fn nothing_is_taken_after_the_line_that_ended_it() {
         for size in [1, 4, 100] {
             let mut lines = Vec::new();
-            let ended = read_lines(Pieces(b"one\nend\nlater\nlast", size), |line| {
+            let ended = read_lines(Pieces(b"one\nend\nlater\nlast", size), 100, |line| {
                 lines.push(line.clone());
                 if line == whole("end") { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             });

@@ -1,0 +1,3 @@
+//! Sessions, as programs speak of them.
+
+pub(crate) mod headless;
