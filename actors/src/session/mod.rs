@@ -17,12 +17,12 @@ mod provider;
 mod session_store_actor;
 mod tool;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use actix::prelude::Actor;
 use cofferdam_storage::clock::{Clock, IdGen};
 use cofferdam_storage::disk::Disk;
+use cofferdam_storage::session::config::Places;
 
 pub use failure::error_of;
 pub use mailboxes::Sessions;
@@ -40,10 +40,8 @@ pub struct Parts {
     pub clock: Arc<dyn Clock>,
     /// Ids of new conversations, and names of temporary files.
     pub ids: Arc<dyn IdGen>,
-    /// The system's configuration file.
-    pub system_config: Option<PathBuf>,
-    /// The home directory.
-    pub home: Option<PathBuf>,
+    /// Where the settings are.
+    pub places: Places,
 }
 
 /// Starts the session actors in the running actix system.

@@ -11,7 +11,6 @@ use cofferdam_protocol::session::{
     ClearRequest, Envelope, InspectRequest, InvalidCursor, ListCursor, ListRequest, PrepareClearAllRequest,
     SessionData, SessionError, SessionId, Skipped, ValidateRequest, bounded, limits,
 };
-use cofferdam_storage::session::config::Places;
 use cofferdam_storage::session::{Config, Error, SessionStore, StoreParts};
 
 use super::Parts;
@@ -153,17 +152,16 @@ fn open(parts: &Parts, workspace: &str, arrays: &[(&str, &[String])]) -> Result<
 
 /// The settings in effect; what is wrong with their files is logged.
 fn settings(parts: &Parts, workspace: Option<&Path>) -> Config {
-    let places =
-        Places { system: parts.system_config.clone(), home: parts.home.clone(), ..Places::default() };
-    let (config, warnings) = Config::load(&places, workspace);
+    let (config, warnings) = Config::load(&parts.places, workspace);
     for warning in warnings {
         tracing::warn!("{warning}");
     }
     config
 }
 
-fn store_parts(Parts { disk, clock, ids, home, .. }: &Parts) -> StoreParts {
-    StoreParts { disk: disk.clone(), clock: Arc::clone(clock), ids: Arc::clone(ids), home: home.clone() }
+fn store_parts(Parts { disk, clock, ids, places }: &Parts) -> StoreParts {
+    let home = places.home.clone();
+    StoreParts { disk: disk.clone(), clock: Arc::clone(clock), ids: Arc::clone(ids), home }
 }
 
 fn ids(texts: Vec<String>) -> Result<Vec<SessionId>, Error> {

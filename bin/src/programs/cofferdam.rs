@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
-use super::manual;
+use super::{cosh_core, manual};
 use crate::client::{self, Connection, Verb};
 use crate::daemon::{self, DaemonOptions};
 
@@ -23,6 +23,9 @@ enum Command {
     Serve(DaemonOptions),
     /// Take, compare and restore checkpoints
     Ckpt(Ckpt),
+    /// What the program of that name does
+    #[command(hide = true)]
+    CoshCore(cosh_core::Arguments),
     /// Print a completion script
     Completions {
         /// For which shell
@@ -48,6 +51,7 @@ pub fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Serve(options) => daemon::run(options, None, &[]),
         Command::Ckpt(Ckpt { connection, verb }) => client::run("cofferdam ckpt", &connection, &verb),
+        Command::CoshCore(arguments) => cosh_core::run(arguments),
         Command::Completions { shell } => manual::completions(Cli::command(), shell),
         Command::Man { command } => manual::page(Cli::command(), &command),
     }

@@ -105,8 +105,7 @@ async fn begin(
     let provider = provider::of(config.ai.provider.as_ref(), &active_model, &parts.processes);
     let store = store.ok().filter(|_| config.auto_persist && !bare);
     let (lines, place) = (Lines::new(source), Place::default());
-    let conversation =
-        Conversation { parts, store, envelope, provider, tools, lines, place, requests: 0 };
+    let conversation = Conversation { parts, store, envelope, provider, tools, lines, place, requests: 0 };
     Ok((conversation, prompt))
 }
 
@@ -137,10 +136,7 @@ fn hyphenated(digits: &str) -> String {
 }
 
 /// The tools that were asked for; or the names of those that there are not.
-fn selected(
-    all: Vec<Arc<dyn Tool>>,
-    wanted: Option<&[String]>,
-) -> Result<Vec<Arc<dyn Tool>>, Vec<String>> {
+fn selected(all: Vec<Arc<dyn Tool>>, wanted: Option<&[String]>) -> Result<Vec<Arc<dyn Tool>>, Vec<String>> {
     let Some(wanted) = wanted else { return Ok(all) };
     let unknown = |name: &&String| all.iter().all(|tool| tool.name() != name.as_str());
     let unknown: Vec<String> = wanted.iter().filter(unknown).cloned().collect();

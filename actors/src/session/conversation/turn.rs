@@ -31,7 +31,8 @@ impl Conversation {
             }
             (Err(ProviderError(why)), Ok(())) => ErrorLine::new(self.id(), why).into(),
             (answered, Err(error)) => {
-                let mut text = format!("session persistence failed [{}]: {}", error.code.as_str(), error.message);
+                let mut text =
+                    format!("session persistence failed [{}]: {}", error.code.as_str(), error.message);
                 if let Err(ProviderError(why)) = answered {
                     text.insert_str(0, &format!("{why}; "));
                 }
@@ -147,7 +148,9 @@ impl Conversation {
                 content: executed.content,
                 is_error: executed.exit_code.is_some_and(|code| code != 0),
             }),
-            Some(Verdict::HostExecuted(_)) => Called::Here(denied("only a shell's command can be carried out by a client")),
+            Some(Verdict::HostExecuted(_)) => {
+                Called::Here(denied("only a shell's command can be carried out by a client"))
+            }
             Some(Verdict::Deny { message }) => Called::Here(denied(&message)),
         }
     }

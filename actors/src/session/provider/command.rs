@@ -41,7 +41,9 @@ impl CommandProvider {
     pub(super) fn new(settings: &Settings, processes: Processes) -> Result<Self, ProviderError> {
         let refused = |why: &str| Err(ProviderError(why.to_owned()));
         let Some((program, arguments)) = settings.command.split_first() else {
-            return refused("a provider of type \"command\" needs a command; give it as [\"program\", \"argument\"]");
+            return refused(
+                "a provider of type \"command\" needs a command; give it as [\"program\", \"argument\"]",
+            );
         };
         let output = match settings.output.as_deref() {
             None | Some("text") => Output::Text,
@@ -135,7 +137,10 @@ impl Asking {
                 held.drain(..whole);
                 if !std::mem::replace(&mut begun, true) {
                     self.put(StreamEvent::MessageStart {})?;
-                    self.put(StreamEvent::ContentBlockStart { index: 0, content_block: BlockStart::Text {} })?;
+                    self.put(StreamEvent::ContentBlockStart {
+                        index: 0,
+                        content_block: BlockStart::Text {},
+                    })?;
                 }
                 self.put(StreamEvent::ContentBlockDelta { index: 0, delta: Delta::TextDelta { text } })?;
             }
@@ -150,7 +155,9 @@ impl Asking {
         for line in output.take(limits::SESSION_FILE).split(b'\n') {
             let Ok(line) = line else { break };
             let event = serde_json::from_slice(&line).map_err(|error| {
-                Over::Failed(ProviderError(format!("the provider's program wrote a line that is no event: {error}")))
+                Over::Failed(ProviderError(format!(
+                    "the provider's program wrote a line that is no event: {error}"
+                )))
             })?;
             begun = true;
             self.put(event)?;

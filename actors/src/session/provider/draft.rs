@@ -44,7 +44,9 @@ impl Draft {
     pub(crate) fn add(&mut self, piece: &StreamEvent) -> Result<(), ProviderError> {
         self.place = match (&self.place, piece) {
             (Place::Before, StreamEvent::MessageStart {}) => Place::Between,
-            (Place::Between, StreamEvent::ContentBlockStart { index, content_block }) if *index == self.next => {
+            (Place::Between, StreamEvent::ContentBlockStart { index, content_block })
+                if *index == self.next =>
+            {
                 match content_block {
                     BlockStart::Text {} => Place::Text,
                     BlockStart::Thinking {} => Place::Thinking,
@@ -62,11 +64,10 @@ impl Draft {
                 self.size += text.len() as u64;
                 Place::Text
             }
-            (Place::Thinking, StreamEvent::ContentBlockDelta { index, delta: Delta::ThinkingDelta { .. } })
-                if *index == self.next =>
-            {
-                Place::Thinking
-            }
+            (
+                Place::Thinking,
+                StreamEvent::ContentBlockDelta { index, delta: Delta::ThinkingDelta { .. } },
+            ) if *index == self.next => Place::Thinking,
             (
                 Place::Arguments,
                 StreamEvent::ContentBlockDelta { index, delta: Delta::InputJsonDelta { partial_json } },
@@ -131,14 +132,12 @@ mod tests {
         let thought = r#"{"type":"content_block_start","index":1,"content_block":{"type":"thinking"}}"#;
         let think = delta(1, r#"{"type":"thinking_delta","thinking":"hm"}"#);
         let thought_end = r#"{"type":"content_block_stop","index":1}"#;
-        let call =
-            r#"{"type":"content_block_start","index":2,"content_block":{"type":"tool_use","id":"c","name":"n"}}"#;
+        let call = r#"{"type":"content_block_start","index":2,"content_block":{"type":"tool_use","id":"c","name":"n"}}"#;
         let open = delta(2, r#"{"type":"input_json_delta","partial_json":"{\"a\""}"#);
         let close = delta(2, r#"{"type":"input_json_delta","partial_json":": 1}"}"#);
         let call_end = r#"{"type":"content_block_stop","index":2}"#;
-        let pieces = [
-            START, TEXT, &one, &two, END, thought, &think, thought_end, call, &open, &close, call_end, STOP,
-        ];
+        let pieces =
+            [START, TEXT, &one, &two, END, thought, &think, thought_end, call, &open, &close, call_end, STOP];
         let draft = draft(&pieces).unwrap();
         assert!(draft.is_complete());
         let call = Call { id: "c".to_owned(), name: "n".to_owned(), arguments: r#"{"a": 1}"#.to_owned() };

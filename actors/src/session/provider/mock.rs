@@ -54,7 +54,8 @@ impl Provider for MockProvider {
 /// An answer of one text in one piece.
 fn whole(answer: String) -> Answer {
     let stop = StreamEvent::ContentBlockStop { index: 0 };
-    let events = [StreamEvent::MessageStart {}, block_start(), text(answer), stop, StreamEvent::MessageStop {}];
+    let events =
+        [StreamEvent::MessageStart {}, block_start(), text(answer), stop, StreamEvent::MessageStop {}];
     Answer::ready(events.into_iter().map(Ok).collect())
 }
 

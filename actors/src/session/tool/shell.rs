@@ -186,5 +186,4 @@ mod tests {
             assert!(running.outcome.blocking_recv().unwrap().is_error);
         }
     }
-
 }

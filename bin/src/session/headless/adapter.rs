@@ -62,9 +62,7 @@ fn lines() -> LineSource {
     let read = move || {
         let take = |line: Line| {
             let line = match line {
-                Line::Whole(bytes) => {
-                    conversation::Line { input: Input::parse(&bytes), bytes: bytes.len() }
-                }
+                Line::Whole(bytes) => conversation::Line { input: Input::parse(&bytes), bytes: bytes.len() },
                 Line::TooLong => conversation::Line { input: Err(MalformedLine), bytes: 0 },
             };
             match sender.blocking_send(line) {

@@ -114,7 +114,8 @@ mod tests {
             outbox.room().await;
             outbox.put(&status(&"x".repeat(MAX_WAITING)));
             let mut room = outbox.room();
-            let waits = std::future::poll_fn(|cx| std::task::Poll::Ready(room.as_mut().poll(cx).is_pending()));
+            let waits =
+                std::future::poll_fn(|cx| std::task::Poll::Ready(room.as_mut().poll(cx).is_pending()));
             assert!(waits.await);
             let (reader, writer) = io::pipe().unwrap();
             let (printing, reading) =

@@ -20,8 +20,7 @@ async fn asked() -> Bench {
 /// The turn goes on with the tool's result to its end.
 async fn goes_on(bench: &mut Bench, result: &str) {
     bench.answers("done").await;
-    let expected =
-        ["user go", r#"assistant  c1:shell{"command":"ls","z":1}"#, result, "assistant done"];
+    let expected = ["user go", r#"assistant  c1:shell{"command":"ls","z":1}"#, result, "assistant done"];
     assert_eq!(bench.kept().await, expected);
     bench.hears(&["success: completed"]).await;
 }

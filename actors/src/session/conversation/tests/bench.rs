@@ -23,8 +23,8 @@ use crate::session::conversation::{
 use crate::session::provider::{Answer, Pieces, ProviderError, Request};
 use crate::session::tool::{Description, Outcome, Running};
 use crate::session::{
-    ClearSessions, InspectSession, ListSessions, LoadSession, OpenStore, PersistSession, Persisted, PrepareClearAll,
-    ValidateSession,
+    ClearSessions, InspectSession, ListSessions, LoadSession, OpenStore, PersistSession, Persisted,
+    PrepareClearAll, ValidateSession,
 };
 
 /// The id of the conversation.
@@ -234,7 +234,8 @@ impl Question {
     /// Begins an answer with one text.
     pub(super) async fn begin(&self, text: &str) {
         self.piece(json!({"type": "message_start"})).await;
-        self.piece(json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text"}})).await;
+        self.piece(json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text"}}))
+            .await;
         self.more(text).await;
     }
 
@@ -304,8 +305,9 @@ pub(super) fn messages(messages: &[cofferdam_protocol::session::Message]) -> Vec
     let brief = |message: &cofferdam_protocol::session::Message| {
         let Content::Text(text) = &message.content else { panic!("{message:?}") };
         let calls = message.tool_calls.iter().flatten();
-        let calls: String =
-            calls.map(|call| format!(" {}:{}{}", call.id, call.function.name, call.function.arguments)).collect();
+        let calls: String = calls
+            .map(|call| format!(" {}:{}{}", call.id, call.function.name, call.function.arguments))
+            .collect();
         let of = message.tool_call_id.as_ref().map(|id| format!(" {id}")).unwrap_or_default();
         format!("{}{of} {text}{calls}", message.role)
     };
@@ -415,7 +417,11 @@ impl Actor for FakeSessions {
 impl Handler<PersistSession> for FakeSessions {
     type Result = ResponseFuture<Result<Persisted, SessionError>>;
 
-    fn handle(&mut self, PersistSession { envelope, .. }: PersistSession, _: &mut Context<Self>) -> Self::Result {
+    fn handle(
+        &mut self,
+        PersistSession { envelope, .. }: PersistSession,
+        _: &mut Context<Self>,
+    ) -> Self::Result {
         let (reply, persisted) = oneshot::channel();
         self.0.send(Write { envelope, reply }).unwrap();
         Box::pin(async { Ok(persisted.await.unwrap()) })
@@ -433,4 +439,12 @@ macro_rules! not_wanted {
         }
     )+};
 }
-not_wanted!(ListSessions, InspectSession, ValidateSession, PrepareClearAll, ClearSessions, OpenStore, LoadSession);
+not_wanted!(
+    ListSessions,
+    InspectSession,
+    ValidateSession,
+    PrepareClearAll,
+    ClearSessions,
+    OpenStore,
+    LoadSession
+);

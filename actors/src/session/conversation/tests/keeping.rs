@@ -59,10 +59,7 @@ async fn what_the_provider_sees_and_what_is_kept_has_no_secrets_but_the_client_h
     assert_eq!(bench.heard().await, format!("text api_key={secret}"));
     bench.hears(&["end 0", "stop"]).await;
     assert_eq!(bench.heard().await, format!("assistant api_key={secret}"));
-    assert_eq!(
-        bench.kept().await,
-        ["user use api_key=<redacted> please", "assistant api_key=<redacted>"]
-    );
+    assert_eq!(bench.kept().await, ["user use api_key=<redacted> please", "assistant api_key=<redacted>"]);
     bench.hears(&["success: completed"]).await;
     bench.say("go on").await;
     let call = format!(r#"{{"password": "hunter2-{secret}"}}"#);

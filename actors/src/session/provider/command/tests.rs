@@ -79,7 +79,8 @@ fn a_program_that_fails_says_why_itself_or_how_it_ended_is_said() {
 
 #[test]
 fn a_program_may_write_the_events_of_its_answer_itself() {
-    let call = r#"{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"c","name":"n"}}"#;
+    let call =
+        r#"{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"c","name":"n"}}"#;
     let script = format!("echo '{{\"type\":\"message_start\"}}'; echo '{call}'; echo nonsense");
     let told = pieces(Some("events"), &script);
     assert_eq!(told[..2], ["message_start", "content_block_start"]);
