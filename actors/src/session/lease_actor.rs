@@ -35,3 +35,6 @@ impl Handler<AcquireLease> for LeaseActor {
         Box::pin(async { ManagementLease(lease.await) })
     }
 }
+
+#[cfg(test)]
+mod tests;

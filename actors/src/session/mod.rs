@@ -14,7 +14,10 @@ mod messages;
 mod operations;
 mod process;
 mod provider;
+pub mod recovery;
 mod session_store_actor;
+#[cfg(test)]
+mod testing;
 mod tool;
 
 use std::sync::Arc;

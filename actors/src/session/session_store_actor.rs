@@ -67,3 +67,6 @@ fn perform<O: Operation>(operation: O, parts: &Parts) -> Result<<O as Operation>
 fn stopping() -> SessionError {
     internal_error("the session store is stopping")
 }
+
+#[cfg(test)]
+mod tests;
