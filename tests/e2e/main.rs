@@ -20,6 +20,7 @@ mod peers;
 mod pod;
 mod requests;
 mod rollback;
+mod session;
 mod workspaces;
 
 use cofferdam_tests::site::{Programs, Site};

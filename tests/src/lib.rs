@@ -1,5 +1,5 @@
 //! Test tools: trees to snapshot and compare, a project generator, the built daemon in a place of its own, a raw
-//! client of the ws-ckpt socket, and a host of the isolation pod's sidecar.
+//! client of the ws-ckpt socket, a host of the isolation pod's sidecar, and sessions with the program that manages them.
 //!
 //! Everything here panics when it cannot do its work: a test that goes on without its set-up proves nothing.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "test tools fail by panicking")]
@@ -16,6 +16,7 @@ pub mod mount;
 pub mod pod;
 pub mod process;
 pub mod project;
+pub mod session;
 pub mod site;
 pub mod tree;
 pub mod user;

@@ -15,7 +15,7 @@ use cofferdam_storage::session::config::Places;
 use cofferdam_storage::{clock, fault};
 
 use crate::logging;
-use crate::session::headless;
+use crate::session::{control, headless};
 use crate::terminal::Terminal;
 
 /// The system's settings.
@@ -99,7 +99,7 @@ pub(super) fn run(arguments: Arguments) -> ExitCode {
         },
     };
     if session_control {
-        todo!()
+        return control::run(parts);
     }
     match prompt.as_deref() {
         Some("help") => return help(),

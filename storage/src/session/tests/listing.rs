@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use cofferdam_protocol::session::Health;
 use cofferdam_tests::files::{chmod, mkdir, names, remove, symlink, write};
-use cofferdam_tests::{skip, user};
 
 use super::site::{ARRAY, Site, envelope, id, page, planned, put};
 use crate::session::{Config, Error};
@@ -59,19 +58,18 @@ fn a_page_has_at_least_one_row_and_at_most_a_hundred() {
 
 #[test]
 fn what_is_no_readable_file_takes_no_row_and_does_not_hide_the_rest() {
-    if user::is_root() {
-        skip!("root may read every file");
-    }
     let site = Site::new();
     for n in 1..=4 {
         site.put_ready(&id(n), 100 - i64::from(n));
     }
     chmod(site.scope().join(format!("{}.json", id(1))), 0);
     chmod(site.scope().join(format!("{}.json", id(4))), 0);
-    let store = site.store();
-    assert_eq!(page(&store, 2, None, false), (ids([2, 3]), None));
-    assert_eq!(planned(&store), [id(2), id(3)]);
-    assert!(matches!(store.inspect(&id(1)), Err(Error::Io { .. })));
+    site.as_ordinary_user(|| {
+        let store = site.store();
+        assert_eq!(page(&store, 2, None, false), (ids([2, 3]), None));
+        assert_eq!(planned(&store), [id(2), id(3)]);
+        assert!(matches!(store.inspect(&id(1)), Err(Error::Io { .. })));
+    });
 }
 
 #[test]
@@ -135,17 +133,10 @@ fn reading_makes_nothing() {
     assert!(names(site.path("home")).is_empty());
 }
 
-/// Workspace `name` beside the site's.
-fn other(site: &Site, name: &str) -> PathBuf {
-    let path = site.path(name);
-    mkdir(&path);
-    path
-}
-
 #[test]
 fn sessions_of_other_workspaces_are_listed_as_what_they_are() {
     let site = Site::new();
-    let other = other(&site, "other");
+    let other = site.other("other");
     site.put_ready(&id(1), 60);
     put(&site.legacy(), &id(2), ARRAY, 50);
     let foreign = site.scope_of(&other);
@@ -180,7 +171,7 @@ fn sessions_of_other_workspaces_are_listed_as_what_they_are() {
 #[test]
 fn namesakes_of_one_time_in_several_workspaces_each_come_once() {
     let site = Site::new();
-    let workspaces: Vec<_> = ["a", "b", "c"].map(|name| other(&site, name)).into();
+    let workspaces: Vec<_> = ["a", "b", "c"].map(|name| site.other(name)).into();
     for workspace in workspaces.iter().chain([&site.workspace()]) {
         for n in 1..=2 {
             put(&site.scope_of(workspace), &id(n), envelope(&id(n), workspace), 10);
@@ -225,17 +216,16 @@ fn root_with(root: &std::path::Path, name: &str) -> PathBuf {
 
 #[test]
 fn a_directory_that_cannot_be_read_does_not_hide_the_others() {
-    if user::is_root() {
-        skip!("root may read every directory");
-    }
     let site = Site::new();
-    let other = other(&site, "other");
+    let other = site.other("other");
     put(&site.scope_of(&other), &id(1), envelope(&id(1), &other), 1);
     site.put_ready(&id(2), 2);
-    chmod(site.scope_of(&other), 0);
-    assert_eq!(page(&site.store(), 20, None, true).0, ids([2]));
-    chmod(site.scope_of(&other), 0o700);
-    assert_eq!(page(&site.store(), 20, None, true).0, ids([2, 1]));
+    site.as_ordinary_user(|| {
+        chmod(site.scope_of(&other), 0);
+        assert_eq!(page(&site.store(), 20, None, true).0, ids([2]));
+        chmod(site.scope_of(&other), 0o700);
+        assert_eq!(page(&site.store(), 20, None, true).0, ids([2, 1]));
+    });
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use cofferdam_protocol::session::{Health, SessionId, Summary};
 use cofferdam_tests::files::{read, set_mtime, write};
+use cofferdam_tests::session;
 use serde::Deserialize;
 
 use super::site::{Site, page, planned};
@@ -41,11 +42,7 @@ impl Entry {
 
 /// A recorded file, as if it had been written for the site's workspace.
 fn recorded(name: &str, site: &Site) -> Vec<u8> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/vectors/sessions").join(name);
-    let bytes = read(path);
-    // One of them has a tail that is no text; none has bytes that are not UTF-8.
-    let text = String::from_utf8(bytes).unwrap();
-    text.replace("/w/demo", site.workspace().to_str().unwrap()).into()
+    session::recorded(name, &site.workspace())
 }
 
 fn expected(site: &Site) -> Expected {
@@ -73,8 +70,8 @@ fn code(outcome: Result<Summary, Error>) -> &'static str {
 
 #[test]
 fn the_recorded_scope_is_the_one_of_the_recorded_workspace() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/vectors/sessions/expected.json");
-    let expected: Expected = serde_json::from_slice(&read(path)).unwrap();
+    let json = session::recorded("expected.json", Path::new("/w/demo"));
+    let expected: Expected = serde_json::from_slice(&json).unwrap();
     assert_eq!(crate::session::scope::directory_name(&expected.workspace), expected.scope_directory);
 }
 
