@@ -13,6 +13,9 @@ use std::sync::Arc;
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, Timestamps, XattrFlags};
 use rustix::path::Arg;
 
+#[cfg(test)]
+pub(crate) mod testing;
+
 /// What is about to be done to the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Op {

@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
 use rustix::fs::{CWD, Mode, OFlags};
@@ -18,26 +18,62 @@ use crate::path::Name;
 pub fn write_atomic(disk: &Disk, dir: impl AsFd, name: &Name, bytes: &[u8], mode: Mode) -> io::Result<()> {
     let dir = dir.as_fd();
     let temporary = temporary_name(name);
-    let file = match create(disk, dir, &temporary, mode) {
+    let staged = match Staged::write(disk, dir, &temporary, bytes, mode) {
         // A writer that died left it. The name says whose it is.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             disk.unlink(dir, &*temporary)?;
-            create(disk, dir, &temporary, mode)?
+            Staged::write(disk, dir, &temporary, bytes, mode)?
         }
-        created => created?,
+        staged => staged?,
     };
-    let written = disk
-        .write_all_at(&file, bytes, 0)
-        // The umask may have taken bits away.
-        .and_then(|()| disk.fchmod(&file, mode))
-        .and_then(|()| disk.fsync(&file))
-        .and_then(|()| disk.rename((dir, &*temporary), (dir, name.as_bytes())));
-    if let Err(error) = written {
-        // Best effort: the next writer removes it otherwise.
-        let _ = disk.unlink(dir, &*temporary);
-        return Err(error);
-    }
+    staged.rename(name.as_bytes())?;
     disk.fsync(dir)
+}
+
+/// A new file, whole and durable, under a temporary name; removed with this unless it is renamed.
+#[derive(Debug)]
+pub struct Staged<'a> {
+    disk: &'a Disk,
+    dir: BorrowedFd<'a>,
+    /// None once it is renamed.
+    temporary: Option<&'a [u8]>,
+}
+
+impl<'a> Staged<'a> {
+    /// Writes the file. `AlreadyExists` if the temporary name is taken.
+    pub fn write(
+        disk: &'a Disk,
+        dir: BorrowedFd<'a>,
+        temporary: &'a [u8],
+        bytes: &[u8],
+        mode: Mode,
+    ) -> io::Result<Self> {
+        let file = File::from(disk.create(dir, temporary, OFlags::WRONLY, mode)?);
+        let staged = Self { disk, dir, temporary: Some(temporary) };
+        // The umask may have taken bits away.
+        disk.fchmod(&file, mode)?;
+        disk.write_all_at(&file, bytes, 0)?;
+        disk.fsync(&file)?;
+        Ok(staged)
+    }
+
+    /// Gives it its name, over whatever has that name; durable when the directory is synced.
+    pub fn rename(mut self, name: &[u8]) -> io::Result<()> {
+        if let Some(temporary) = self.temporary {
+            self.disk.rename((self.dir, temporary), (self.dir, name))?;
+        }
+        self.temporary = None;
+        Ok(())
+    }
+}
+
+impl Drop for Staged<'_> {
+    fn drop(&mut self) {
+        if let Some(temporary) = self.temporary {
+            // Best effort: it is known by its name as a leftover.
+            let _ = self.disk.unlink(self.dir, temporary);
+        }
+    }
 }
 
 /// What `name` in `dir` holds; `None` if there is no such file. Follows no link; fails if the file has more than
@@ -80,10 +116,6 @@ pub fn make_dirs(disk: &Disk, path: &Path, mode: Mode) -> io::Result<()> {
     Ok(())
 }
 
-fn create(disk: &Disk, dir: impl AsFd, name: &[u8], mode: Mode) -> io::Result<File> {
-    disk.create(dir, name, OFlags::WRONLY, mode).map(File::from)
-}
-
 /// `.NAME.tmp`, with NAME cut where it would get too long.
 fn temporary_name(name: &Name) -> Vec<u8> {
     let kept = name.as_bytes().len().min(Name::MAX - 5);
@@ -93,11 +125,12 @@ fn temporary_name(name: &Name) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use rustix::io::Errno;
 
     use super::*;
-    use crate::disk::{FaultHook, Op};
+    use crate::disk::Op;
+    use crate::disk::testing::{Faults, Recorder};
 
     fn dir() -> (tempfile::TempDir, std::os::fd::OwnedFd) {
         let dir = tempfile::tempdir().unwrap();
@@ -109,43 +142,15 @@ mod tests {
         Name::new(&b"config.toml"[..]).unwrap()
     }
 
-    /// Fails the Nth operation and every later one, as a disk that went away.
-    #[derive(Debug)]
-    struct FailFrom {
-        nth: u64,
-        seen: AtomicU64,
-        fsyncs: AtomicU64,
-    }
-
-    impl FailFrom {
-        fn new(nth: u64) -> Arc<Self> {
-            Arc::new(Self { nth, seen: AtomicU64::new(0), fsyncs: AtomicU64::new(0) })
-        }
-    }
-
-    impl FaultHook for FailFrom {
-        fn before(&self, op: Op) -> io::Result<()> {
-            self.fsyncs.fetch_add(u64::from(op == Op::Fsync), Ordering::Relaxed);
-            match self.seen.fetch_add(1, Ordering::Relaxed) >= self.nth {
-                true => Err(rustix::io::Errno::NOSPC.into()),
-                false => Ok(()),
-            }
-        }
-        fn step(&self, _: &str) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
     #[test]
     fn directories_are_made_with_those_above_them_and_each_name_is_synced() {
         let (dir, _) = dir();
-        let hook = FailFrom::new(u64::MAX);
-        let disk = Disk::with_faults(hook.clone());
+        let (done, disk) = Recorder::disk();
         let path = dir.path().join("a/b/c");
-        for _ in 0..2 {
-            make_dirs(&disk, &path, Mode::from_raw_mode(0o700)).unwrap();
-            assert_eq!(hook.fsyncs.load(Ordering::Relaxed), 3);
-        }
+        make_dirs(&disk, &path, Mode::from_raw_mode(0o700)).unwrap();
+        assert_eq!(done.take(), [Op::Mkdir, Op::Fsync].repeat(3));
+        make_dirs(&disk, &path, Mode::from_raw_mode(0o700)).unwrap();
+        assert_eq!(done.take(), []);
         assert_eq!(dir.path().join("a").metadata().unwrap().permissions().mode() & 0o777, 0o700);
         std::fs::write(path.join("file"), "").unwrap();
         make_dirs(&disk, &path.join("file"), Mode::from_raw_mode(0o700)).unwrap_err();
@@ -157,7 +162,7 @@ mod tests {
             let (_keep, dir) = dir();
             let mode = Mode::from_raw_mode(0o600);
             write_atomic(&Disk::default(), &dir, &name(), b"old", mode).unwrap();
-            let failing = Disk::with_faults(FailFrom::new(nth));
+            let failing = Disk::with_faults(Faults::new(nth, Errno::NOSPC, true));
             let result = write_atomic(&failing, &dir, &name(), b"new and longer", mode);
             let found = read(&dir, &name(), 100).unwrap().unwrap();
             assert!(found == b"old" || found == b"new and longer", "operation {nth}");
@@ -172,10 +177,9 @@ mod tests {
     #[test]
     fn a_replacement_costs_two_fsyncs_and_leaves_one_name() {
         let (keep, dir) = dir();
-        let hook = FailFrom::new(u64::MAX);
-        let disk = Disk::with_faults(hook.clone());
+        let (done, disk) = Recorder::disk();
         write_atomic(&disk, &dir, &name(), b"x", Mode::from_raw_mode(0o640)).unwrap();
-        assert_eq!(hook.fsyncs.load(Ordering::Relaxed), 2);
+        assert_eq!(done.take(), [Op::Create, Op::SetMeta, Op::Write, Op::Fsync, Op::Rename, Op::Fsync]);
         assert_eq!(std::fs::read_dir(keep.path()).unwrap().count(), 1);
         let mode = rustix::fs::statat(&dir, "config.toml", rustix::fs::AtFlags::empty()).unwrap().st_mode;
         assert_eq!(mode & 0o7777, 0o640);

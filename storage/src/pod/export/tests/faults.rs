@@ -7,38 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use rustix::io::Errno;
 
 use super::*;
+use crate::disk::testing::Faults;
 use crate::disk::{FaultHook, Op};
-
-/// Fails the Nth operation, or everything from the Nth on, as for a process that is dead by then.
-#[derive(Debug)]
-struct Faults {
-    nth: u64,
-    dies: bool,
-    errno: Errno,
-    seen: AtomicU64,
-}
-
-impl Faults {
-    fn new(nth: u64, errno: Errno, dies: bool) -> Arc<Self> {
-        Arc::new(Self { nth, dies, errno, seen: AtomicU64::new(0) })
-    }
-
-    fn happened(&self) -> bool {
-        self.seen.load(Ordering::Relaxed) > self.nth
-    }
-}
-
-impl FaultHook for Faults {
-    fn before(&self, _: Op) -> io::Result<()> {
-        let seen = self.seen.fetch_add(1, Ordering::Relaxed);
-        let fails = if self.dies { seen >= self.nth } else { seen == self.nth };
-        if fails { Err(self.errno.into()) } else { Ok(()) }
-    }
-
-    fn step(&self, _: &str) -> io::Result<()> {
-        self.before(Op::Commit)
-    }
-}
 
 const OLD: [(&str, &str); 4] = [("same", "same"), ("plain", "old"), ("linked", "old"), ("out/deep/y", "old")];
 const NEW: [(&str, &str); 6] = [
