@@ -32,14 +32,18 @@ impl SessionStore {
     pub fn load(&self, id: &SessionId) -> Result<Envelope, Error> {
         let reading = self.read(id)?.ok_or_else(|| Error::NotFound(id.clone()))?;
         let mut envelope = reading.envelope.map_err(|defect| self.error(id, defect))?;
-        envelope.messages.iter_mut().for_each(redact::message);
+        redact::envelope(&mut envelope);
         Ok(envelope)
     }
 
     /// What there is under an id: in the workspace's own directory, or in the flat one if that has nothing of that name.
     pub(super) fn read(&self, id: &SessionId) -> Result<Option<Reading>, Error> {
-        for (dir, origin) in [(self.scope.for_reading()?, Origin::Own), (self.legacy.dir()?, Origin::Legacy)]
-        {
+        // Own a second time: it may have been moved there between the two looks.
+        for origin in [Origin::Own, Origin::Legacy, Origin::Own] {
+            let dir = match origin {
+                Origin::Legacy => self.legacy.dir()?,
+                _ => self.scope.for_reading()?,
+            };
             let found = dir.map(|dir| self.read_in(&dir, origin, id)).transpose()?.flatten();
             if found.is_some() {
                 return Ok(found);

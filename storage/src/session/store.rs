@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use super::legacy::Legacy;
 use super::scope::Scope;
@@ -33,6 +34,8 @@ pub struct SessionStore {
     pub(super) scope: Scope,
     /// The one before it.
     pub(super) legacy: Legacy,
+    /// Whether what died writers left was removed already.
+    pub(super) swept: AtomicBool,
 }
 
 impl SessionStore {
@@ -51,6 +54,7 @@ impl SessionStore {
             legacy: Legacy::new(&root, &canonical),
             root: root.path,
             workspace: canonical,
+            swept: AtomicBool::new(false),
         };
         store.scope.for_reading()?;
         store.legacy.dir()?;
