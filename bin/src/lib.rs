@@ -1,6 +1,7 @@
 //! Cofferdam for programs: the client library, the programs, and the daemon as a library.
 //!
 //! - [`checkpoint`]: a blocking client of the ws-ckpt daemon;
+//! - [`session`]: a blocking client of the program that keeps conversations;
 //! - [`Cofferdam`]: everything the daemon does, in your own process and without a socket;
 //! - [`programs`]: what each program's `main` calls.
 //!
@@ -46,11 +47,12 @@ pub mod checkpoint;
 mod client;
 mod control;
 mod daemon;
+mod deadline;
 mod logging;
 mod paths;
 mod pod;
 pub mod programs;
-mod session;
+pub mod session;
 mod signals;
 mod socket;
 mod stdio;

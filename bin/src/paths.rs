@@ -14,6 +14,7 @@ pub(crate) const SYSTEM_SOCKET: &str = "/run/ws-ckpt/ws-ckpt.sock";
 pub(crate) struct Environment {
     root: bool,
     ws_ckpt_socket: Option<PathBuf>,
+    cosh_core: Option<PathBuf>,
     cofferdam_state_dir: Option<PathBuf>,
     xdg_state_home: Option<PathBuf>,
     xdg_runtime_dir: Option<PathBuf>,
@@ -51,6 +52,7 @@ impl Environment {
         Self {
             root: uid == 0,
             ws_ckpt_socket: set("WS_CKPT_SOCKET"),
+            cosh_core: set("COSH_CORE_PATH"),
             cofferdam_state_dir: set("COFFERDAM_STATE_DIR"),
             // A relative one is to be ignored, says the XDG specification.
             xdg_state_home: set("XDG_STATE_HOME").filter(|path| path.is_absolute()),
@@ -63,6 +65,11 @@ impl Environment {
     /// `$WS_CKPT_SOCKET`.
     pub(crate) fn ws_ckpt_socket(&self) -> Option<PathBuf> {
         self.ws_ckpt_socket.clone()
+    }
+
+    /// `$COSH_CORE_PATH`.
+    pub(crate) fn cosh_core(&self) -> Option<PathBuf> {
+        self.cosh_core.clone()
     }
 
     /// Where the configuration file is.

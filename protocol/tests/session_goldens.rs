@@ -37,9 +37,9 @@ fn every_action_reads_its_golden_lines_and_prints_them_byte_for_byte() {
         let answer = lines.next().unwrap();
         let response: SessionResponse = serde_json::from_str(answer).unwrap();
         assert_eq!(printed(&response), (format!("{answer}\n"), true));
-        let action = action(&response.data.unwrap());
-        assert!(line.starts_with(&format!(r#"{{"action":"{action}""#)), "{line}");
-        seen.insert(action);
+        assert_eq!(action(&response.data.unwrap()), request.action());
+        assert!(line.starts_with(&format!(r#"{{"action":"{}""#, request.action())), "{line}");
+        seen.insert(request.action());
     }
     assert_eq!(seen.len(), 5);
 }

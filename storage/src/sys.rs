@@ -3,6 +3,8 @@
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 /// The filesystem's own handle of an open (or `O_PATH`) descriptor: its type and its bytes. `Ok(None)` where the
 /// filesystem or the sandbox gives none.
@@ -66,6 +68,14 @@ pub fn socket_peer_groups(socket: impl AsFd) -> io::Result<Vec<u32>> {
         }
         groups.resize(count, 0);
     }
+}
+
+/// Lets a program begin as the leader of a session and of a process group of its own, without a terminal: its process id
+/// is the group's, and whatever it starts can be reached through the group.
+pub fn in_new_session(command: &mut Command) -> &mut Command {
+    // SAFETY: between fork and exec the closure only calls `setsid`, which is async-signal-safe, and turns its error
+    // into another form, which allocates nothing.
+    unsafe { command.pre_exec(|| rustix::process::setsid().map(drop).map_err(io::Error::from)) }
 }
 
 /// Whether somebody could be changing a file's content.

@@ -5,9 +5,10 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use cofferdam_storage::clock::{Clock, SystemClock};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+
+use crate::deadline::Deadline;
 
 /// A connected stream whose every wait counts against one budget.
 pub(super) struct DeadlineStream {
@@ -15,30 +16,11 @@ pub(super) struct DeadlineStream {
     deadline: Deadline,
 }
 
-/// How long a call may take in all; its clock starts with it.
-struct Deadline {
-    clock: SystemClock,
-    limit: Option<Duration>,
-}
-
-impl Deadline {
-    /// What is left for the next wait: `None` is for ever, and nothing left is an error.
-    fn remaining(&self) -> io::Result<Option<Duration>> {
-        match self.limit {
-            None => Ok(None),
-            Some(limit) => match limit.checked_sub(self.clock.monotonic()) {
-                Some(rest) if !rest.is_zero() => Ok(Some(rest)),
-                _ => Err(io::ErrorKind::TimedOut.into()),
-            },
-        }
-    }
-}
-
 impl DeadlineStream {
     /// Connects. The wait for a daemon whose backlog is full counts, too: a unix socket's `connect` obeys the send
     /// timeout, which the standard library can set only once it is connected.
     pub(super) fn connect(path: &Path, limit: Option<Duration>) -> io::Result<Self> {
-        let deadline = Deadline { clock: SystemClock::new(), limit };
+        let deadline = Deadline::after(limit);
         let address = SocketAddrUnix::new(path)?;
         let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
         set_socket_timeout(&socket, Timeout::Send, deadline.remaining()?)?;

@@ -1,4 +1,10 @@
-//! Sessions, as programs speak of them.
+//! Sessions: the client of the management protocol, and the program's side of it and of the lines of a conversation.
 
 pub(crate) mod control;
+mod control_client;
 pub(crate) mod headless;
+
+pub use cofferdam_protocol::session::{Health, SessionError, SessionErrorCode, Skipped, Summary};
+pub use control_client::{
+    ClearOutcome, ClearPlan, Interruption, ListPage, SessionClientError, SessionControlClient, TransportError,
+};

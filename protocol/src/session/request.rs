@@ -116,6 +116,17 @@ impl SessionRequest {
         })
     }
 
+    /// What it asks for, as it stands on the wire.
+    pub fn action(&self) -> &'static str {
+        match self {
+            Self::List(_) => "list",
+            Self::Inspect(_) => "inspect",
+            Self::Validate(_) => "validate",
+            Self::PrepareClearAll(_) => "prepare_clear_all",
+            Self::Clear(_) => "clear",
+        }
+    }
+
     /// The workspace's path as it was sent.
     pub fn workspace_scope(&self) -> &str {
         match self {
