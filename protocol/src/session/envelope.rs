@@ -29,7 +29,8 @@ pub struct Envelope {
     pub workspace_scope: String,
     /// Milliseconds since 1970; kept for life.
     pub created_at_ms: u64,
-    /// Milliseconds since 1970; of the newest write.
+    /// Milliseconds since 1970; of the newest write. 0 before the first: so one that was begun is told from one that was
+    /// read.
     pub updated_at_ms: u64,
     /// The model; may be empty.
     pub model: String,

@@ -117,7 +117,8 @@ fn fresh(parts: &Parts, store: Option<&Arc<SessionStore>>, model: String) -> Env
         session_id: hyphenated(&parts.ids.fresh()),
         workspace_scope: store.map_or_else(String::new, |store| store.workspace().to_owned()),
         created_at_ms: now,
-        updated_at_ms: now,
+        // Never written.
+        updated_at_ms: 0,
         model,
         generation: 0,
         messages: Vec::new(),
