@@ -91,7 +91,7 @@ pub(crate) struct Shown {
 }
 
 impl Shown {
-    pub(super) fn as_json(self) -> bool {
+    pub(crate) fn as_json(self) -> bool {
         self.format == Format::Json
     }
 }

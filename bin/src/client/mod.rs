@@ -1,10 +1,13 @@
-//! The client for people: one verb per file, the same under `cofferdam ckpt` and `ws-ckpt`.
+//! The client for people: one verb per file. Those of checkpoints are the same under `cofferdam ckpt` and `ws-ckpt`;
+//! those of conversations are in [`session`].
 
 mod advisory;
 mod arguments;
 mod commands;
 mod failure;
 mod invocation;
+mod moment;
+pub(crate) mod session;
 mod shown;
 mod table;
 mod warnings;

@@ -27,7 +27,7 @@ pub(super) fn duration(seconds: u64) -> String {
 }
 
 /// Text that came from elsewhere, on one line and unable to steer a terminal.
-pub(super) fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for c in text.chars() {
         if c.is_control() || is_invisible(c) {
@@ -45,7 +45,7 @@ fn is_invisible(c: char) -> bool {
 }
 
 /// The first line of a text, cut to what fits beside other columns.
-pub(super) fn excerpt(text: &str) -> String {
+pub(crate) fn excerpt(text: &str) -> String {
     const MOST: usize = 100;
     let first = text.lines().next().unwrap_or_default();
     let cut = first.len() < text.trim_end().len() || first.chars().count() > MOST;

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bytes::Bytes;
+use cofferdam_actors::session::recovery::{ClientError, SessionCore};
+use cofferdam_protocol::session::{SessionData, SessionErrorCode, SessionRequest};
 use cofferdam_web::ErrorReport;
 use cofferdam_web::ckpt::{
     CheckRequest, CheckSummary, LastRollbackReport, SizeReport, UndoReport, UndoRequest, WarningsReport,
@@ -76,6 +78,11 @@ impl ControlClient {
         self.get("/ckpt/store")
     }
 
+    /// Whether anybody listens there.
+    pub(crate) fn is_reachable(&self) -> bool {
+        std::os::unix::net::UnixStream::connect(&self.path).is_ok()
+    }
+
     fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ControlError> {
         self.call(Method::GET, path, Bytes::new())
     }
@@ -129,6 +136,31 @@ impl ControlClient {
 
     fn unreachable(&self, source: io::Error) -> ControlError {
         ControlError::Unreachable { path: self.path.clone(), source }
+    }
+}
+
+/// The daemon carries management requests out as the program does whose protocol they are, under its own lease.
+impl SessionCore for ControlClient {
+    fn ask(&self, request: SessionRequest) -> Result<SessionData, ClientError> {
+        let answer = match &request {
+            SessionRequest::List(body) => self.post("/session/list", body),
+            SessionRequest::Inspect(body) => self.post("/session/inspect", body),
+            SessionRequest::Validate(body) => self.post("/session/validate", body),
+            SessionRequest::PrepareClearAll(body) => self.post("/session/prepare-clear-all", body),
+            SessionRequest::Clear(body) => self.post("/session/clear", body),
+        };
+        answer.map_err(|error| match error {
+            ControlError::Refused { code, message } => {
+                let known = SessionErrorCode::ALL.into_iter().find(|known| known.as_str() == code);
+                ClientError {
+                    code,
+                    message,
+                    recoverable: true,
+                    hint: known.map(|code| code.hint().to_owned()),
+                }
+            }
+            other => ClientError::transport(other.to_string()),
+        })
     }
 }
 

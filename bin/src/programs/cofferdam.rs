@@ -6,10 +6,11 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
 use super::{cosh_core, manual};
+use crate::client::session::Session;
 use crate::client::{self, Connection, Verb};
 use crate::daemon::{self, DaemonOptions};
 
-/// Undoable checkpoints of directories for coding agents and people
+/// Undoable checkpoints, and kept conversations, for coding agents and people
 #[derive(Debug, Parser)]
 #[command(name = "cofferdam", version, propagate_version = true, arg_required_else_help = true)]
 struct Cli {
@@ -23,6 +24,8 @@ enum Command {
     Serve(DaemonOptions),
     /// Take, compare and restore checkpoints
     Ckpt(Ckpt),
+    /// List, check, remove and export the stored conversations of agents
+    Session(Session),
     /// What the program of that name does
     #[command(hide = true)]
     CoshCore(cosh_core::Arguments),
@@ -51,6 +54,7 @@ pub fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Serve(options) => daemon::run(options, None, &[]),
         Command::Ckpt(Ckpt { connection, verb }) => client::run("cofferdam ckpt", &connection, &verb),
+        Command::Session(session) => session.run(),
         Command::CoshCore(arguments) => cosh_core::run(arguments),
         Command::Completions { shell } => manual::completions(Cli::command(), shell),
         Command::Man { command } => manual::page(Cli::command(), &command),

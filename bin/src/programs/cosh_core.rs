@@ -88,18 +88,8 @@ pub fn main() -> ExitCode {
 pub(super) fn run(arguments: Arguments) -> ExitCode {
     let Arguments { session_control, headless, workspace, resume, model, bare, tools, prompt, accepted: _ } =
         arguments;
-    let parts = Parts {
-        disk: fault::disk_from_env(),
-        clock: clock::from_env().0,
-        ids: Arc::new(RandomIds),
-        places: Places {
-            system: Some(PathBuf::from(SYSTEM_CONFIG)),
-            home: std::env::home_dir(),
-            provider: variable("COSH_AI_PROVIDER"),
-        },
-    };
     if session_control {
-        return control::run(parts);
+        return control::run(parts());
     }
     match prompt.as_deref() {
         Some("help") => return help(),
@@ -120,12 +110,26 @@ pub(super) fn run(arguments: Arguments) -> ExitCode {
         tools,
         prompt,
     };
-    match headless::run(parts, options) {
+    match headless::run(parts(), options) {
         Ok(never) => match never {},
         Err(error) => {
             Terminal::of_process().complain(format_args!("Error: no conversation can be held: {error}"));
             ExitCode::FAILURE
         }
+    }
+}
+
+/// What the session actors of a process work with, as its surroundings say.
+pub(crate) fn parts() -> Parts {
+    Parts {
+        disk: fault::disk_from_env(),
+        clock: clock::from_env().0,
+        ids: Arc::new(RandomIds),
+        places: Places {
+            system: Some(PathBuf::from(SYSTEM_CONFIG)),
+            home: std::env::home_dir(),
+            provider: variable("COSH_AI_PROVIDER"),
+        },
     }
 }
 

@@ -4,7 +4,8 @@ pub(crate) mod control;
 mod control_client;
 pub(crate) mod headless;
 
-pub use cofferdam_protocol::session::{Health, SessionError, SessionErrorCode, Skipped, Summary};
-pub use control_client::{
-    ClearOutcome, ClearPlan, Interruption, ListPage, SessionClientError, SessionControlClient, TransportError,
+pub use cofferdam_actors::session::recovery::{
+    ClearInterruption, ClearPlan, ClearReport, ClientError, ListPage, SessionCore,
 };
+pub use cofferdam_protocol::session::{Health, SessionError, SessionErrorCode, Skipped, Summary};
+pub use control_client::SessionControlClient;

@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use actix::prelude::Actor;
 
-pub use self::core::{ClearInterruption, ClearPlan, ClearReport, SessionCore};
+pub use self::core::{ClearInterruption, ClearPlan, ClearReport, ListPage, SessionCore};
 pub use error::ClientError;
 pub use mailboxes::Recovery;
 pub use messages::*;

@@ -2,12 +2,12 @@
 
 use clap::Args;
 use cofferdam_protocol::ckpt::SnapshotEntry;
-use cofferdam_storage::clock::{Clock, SystemClock};
-use jiff::tz::{Offset, TimeZone};
+use jiff::tz::Offset;
 
 use crate::client::arguments::Shown;
 use crate::client::failure::Failure;
 use crate::client::invocation::{Invocation, workspace};
+use crate::client::moment::{local_offset, local_time, zone};
 use crate::client::shown::{excerpt, one_line};
 use crate::client::table::table;
 
@@ -31,24 +31,17 @@ impl List {
     }
 }
 
-/// How far this place is from UTC now: one offset for the whole table, so that its heading is true for every row.
-fn local_offset() -> Offset {
-    let now = i128::from(SystemClock::new().wall().0);
-    let now = jiff::Timestamp::from_nanosecond(now).unwrap_or_default();
-    TimeZone::system().to_offset(now)
-}
-
 fn as_table(snapshots: &[SnapshotEntry], offset: Offset) -> String {
     if snapshots.is_empty() {
         return "No snapshots found.".to_owned();
     }
-    let heading = ["WORKSPACE", "SNAPSHOT", &format!("CREATED(UTC{})", signed_hours(offset)), "MESSAGE"];
+    let heading = ["WORKSPACE", "SNAPSHOT", &format!("CREATED({})", zone(offset)), "MESSAGE"];
     let mut rows = vec![heading.map(str::to_owned)];
     rows.extend(snapshots.iter().map(|snapshot| {
         [
             one_line(&snapshot.workspace),
             marked(snapshot),
-            local_time(snapshot, offset),
+            created(snapshot, offset),
             excerpt(snapshot.meta.message.as_deref().unwrap_or_default()),
         ]
     }));
@@ -67,19 +60,9 @@ fn marked(snapshot: &SnapshotEntry) -> String {
     text
 }
 
-fn local_time(snapshot: &SnapshotEntry, offset: Offset) -> String {
-    match jiff::Timestamp::from_nanosecond(snapshot.meta.created_at.unix_nanos()) {
-        Ok(moment) => offset.to_datetime(moment).strftime("%Y-%m-%d %H:%M:%S").to_string(),
-        Err(_) => one_line(snapshot.meta.created_at.as_str()),
-    }
-}
-
-/// `+8`, `-3:30`.
-fn signed_hours(offset: Offset) -> String {
-    let minutes = offset.seconds() / 60;
-    let (hours, rest) = (minutes.abs() / 60, minutes.abs() % 60);
-    let sign = if minutes < 0 { '-' } else { '+' };
-    if rest == 0 { format!("{sign}{hours}") } else { format!("{sign}{hours}:{rest:02}") }
+fn created(snapshot: &SnapshotEntry, offset: Offset) -> String {
+    let created = &snapshot.meta.created_at;
+    local_time(created.unix_nanos(), offset).unwrap_or_else(|| one_line(created.as_str()))
 }
 
 #[cfg(test)]
@@ -115,12 +98,5 @@ mod tests {
              Total: 2 snapshot(s)"
         );
         assert_eq!(as_table(&[], Offset::UTC), "No snapshots found.");
-    }
-
-    #[test]
-    fn an_offset_is_written_in_hours_and_only_if_need_be_minutes() {
-        assert_eq!(signed_hours(Offset::UTC), "+0");
-        assert_eq!(signed_hours(Offset::constant(-5)), "-5");
-        assert_eq!(signed_hours(Offset::from_seconds(-12_600).unwrap()), "-3:30");
     }
 }

@@ -1,10 +1,11 @@
 //! What the program's output means.
 
+use cofferdam_actors::session::recovery::ClientError;
 use cofferdam_protocol::session::{SessionData, SessionError, bounded, limits};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::error::{Result, SessionClientError, TransportError};
+use super::error::TransportError;
 use super::exchange::Printed;
 
 /// An answer whose parts are still text, so that each is judged for itself.
@@ -23,19 +24,19 @@ struct Tag {
 }
 
 /// The data of the answer to `action`. The program's exit status says nothing that the answer does not.
-pub(super) fn read(printed: &Printed, action: &str) -> Result<SessionData> {
+pub(super) fn read(printed: &Printed, action: &str) -> Result<SessionData, ClientError> {
     let shape = |error: serde_json::Error| TransportError::Shape(error.to_string());
     let answer: Answer<'_> = serde_json::from_slice(&printed.stdout)
         .map_err(|error| if error.is_data() { shape(error) } else { not_json(&error, &printed.stderr) })?;
     let data = match answer {
         Answer { ok: true, data: Some(data), .. } => data.get(),
         Answer { ok: true, data: None, .. } => return Err(TransportError::OmittedData.into()),
-        Answer { ok: false, error: Some(error), .. } => return Err(SessionClientError::Refused(error)),
+        Answer { ok: false, error: Some(error), .. } => return Err(error.into()),
         Answer { ok: false, error: None, .. } => return Err(TransportError::OmittedError.into()),
     };
     let tag: Tag = serde_json::from_str(data).map_err(shape)?;
     if tag.action != action {
-        return Err(TransportError::WrongAction.into());
+        return Err(ClientError::transport("wrong session action in the response"));
     }
     Ok(serde_json::from_str(data).map_err(shape)?)
 }

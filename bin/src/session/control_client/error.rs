@@ -1,28 +1,14 @@
-//! Why a management call failed.
+//! Why no answer came.
 
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use cofferdam_protocol::session::{OutOfBounds, SessionError, SessionErrorCode};
-
-/// The result of a management call.
-pub(super) type Result<T> = std::result::Result<T, SessionClientError>;
-
-/// Why a management call failed. Both kinds are recoverable.
-#[derive(Debug, thiserror::Error)]
-pub enum SessionClientError {
-    /// The program's own error, unchanged; or the one it would have given to a request that was not sent.
-    #[error("{}", .0.message)]
-    Refused(SessionError),
-    /// No answer came. Whether the request was carried out is not known.
-    #[error(transparent)]
-    Transport(#[from] TransportError),
-}
+use cofferdam_actors::session::recovery::ClientError;
 
 /// Why no answer came.
 #[derive(Debug, thiserror::Error)]
-pub enum TransportError {
+pub(super) enum TransportError {
     /// The request cannot be printed.
     #[error("session request cannot be encoded: {0}")]
     Encode(serde_json::Error),
@@ -68,40 +54,17 @@ pub enum TransportError {
     /// What the program printed is JSON of another shape.
     #[error("invalid session response data: {0}")]
     Shape(String),
-    /// The program answered another request.
-    #[error("wrong session action in the response")]
-    WrongAction,
     /// Success without data.
     #[error("session response omitted data")]
     OmittedData,
     /// Failure without an error.
     #[error("session request failed without an error")]
     OmittedError,
-    /// A page of a plan that leads back.
-    #[error("non-advancing session plan cursor")]
-    NotAdvancing,
 }
 
-impl SessionClientError {
-    /// The code: one of the protocol's, or `transport`.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::Refused(error) => error.code.as_str(),
-            Self::Transport(_) => "transport",
-        }
+/// Clients match on the code alone, which is the same for all of these.
+impl From<TransportError> for ClientError {
+    fn from(error: TransportError) -> Self {
+        Self::transport(error.to_string())
     }
-
-    /// What to do next, if there is anything to say.
-    pub fn hint(&self) -> Option<&str> {
-        match self {
-            Self::Refused(error) => error.hint.as_deref(),
-            Self::Transport(_) => Some("Check which cosh-core is run (COSH_CORE_PATH), then retry."),
-        }
-    }
-}
-
-/// The error of a request that is not sent, since the program would refuse it.
-pub(super) fn refused(why: OutOfBounds) -> SessionClientError {
-    let message = format!("invalid session management request: {why}");
-    SessionClientError::Refused(SessionError::new(SessionErrorCode::InvalidRequest, &message))
 }

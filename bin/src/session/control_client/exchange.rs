@@ -5,7 +5,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -34,9 +34,9 @@ pub(super) struct Printed {
     pub(super) stderr: Vec<u8>,
 }
 
-/// Runs the program for one request. However this ends, the program and its group have ended, too.
-pub(super) fn run(program: &Path, request: &[u8], deadline: &Deadline) -> Result<Printed, TransportError> {
-    let mut run = Run::start(program, request, deadline)?;
+/// Runs a command for one request. However this ends, the program and its group have ended, too.
+pub(super) fn run(command: Command, request: &[u8], deadline: &Deadline) -> Result<Printed, TransportError> {
+    let mut run = Run::start(command, request, deadline)?;
     loop {
         if run.wait(deadline)? {
             return run.finish();
@@ -57,10 +57,9 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn start(program: &Path, request: &'a [u8], deadline: &Deadline) -> Result<Self, TransportError> {
-        let failed = |source| TransportError::Run { program: program.to_owned(), source };
-        let mut command = Command::new(program);
-        command.arg("--session-control");
+    fn start(mut command: Command, request: &'a [u8], deadline: &Deadline) -> Result<Self, TransportError> {
+        let program = PathBuf::from(command.get_program());
+        let failed = |source| TransportError::Run { program: program.clone(), source };
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         in_new_session(&mut command);
         let mut tries = 1;

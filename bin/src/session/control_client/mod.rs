@@ -4,20 +4,17 @@
 //! leaves nothing behind: no process of the program's group, no descriptor, no thread.
 //!
 //! ```no_run
-//! use cofferdam::session::SessionControlClient;
+//! use cofferdam::session::{ClientError, SessionControlClient, SessionCore};
 //!
-//! # fn main() -> Result<(), cofferdam::session::SessionClientError> {
+//! # fn main() -> Result<(), ClientError> {
 //! let client = SessionControlClient::discover();
-//! let page = client.list("/home/user/project", 20, None, false)?;
-//! for session in page.sessions {
-//!     println!("{} {:?}", session.session_id, session.first_prompt);
-//! }
+//! let session = client.validate("/home/user/project", "2d711642-b726-4b04-8d2a-8a0470f4ed24")?;
+//! println!("{:?}: {} messages", session.first_prompt, session.message_count);
 //! # Ok(())
 //! # }
 //! ```
 
 mod answer;
-mod clear;
 mod error;
 mod exchange;
 mod leader;
@@ -25,43 +22,23 @@ mod leader;
 mod tests;
 
 use std::path::PathBuf;
+use std::process::Command;
 use std::time::Duration;
 
-use cofferdam_protocol::session::{
-    InspectRequest, ListRequest, PrepareClearAllRequest, SessionData, SessionRequest, Summary,
-    ValidateRequest, limits,
-};
-
-pub use clear::{ClearOutcome, Interruption};
-pub use error::{SessionClientError, TransportError};
+use cofferdam_actors::session::recovery::{ClientError, SessionCore};
+use cofferdam_protocol::session::{SessionData, SessionRequest};
 
 use crate::deadline::Deadline;
 use crate::paths::Environment;
-use error::{Result, refused};
+use error::TransportError;
 
 /// A client of the program that keeps conversations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionControlClient {
     program: PathBuf,
+    /// What comes before `--session-control`, if the program has other parts to play.
+    part: Option<&'static str>,
     timeout: Duration,
-}
-
-/// A page of a list.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ListPage {
-    /// Newest first.
-    pub sessions: Vec<Summary>,
-    /// What asks for the next page; none after the last.
-    pub next_cursor: Option<String>,
-}
-
-/// What a removal of everything would remove, whole.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ClearPlan {
-    /// What would be removed, in byte order.
-    pub session_ids: Vec<String>,
-    /// What is protected, in byte order.
-    pub protected_session_ids: Vec<String>,
 }
 
 impl SessionControlClient {
@@ -71,12 +48,21 @@ impl SessionControlClient {
     /// The client of the program at `$COSH_CORE_PATH`, else of the `cosh-core` beside the running program, else of the
     /// one that the search path finds.
     pub fn discover() -> Self {
-        Self::new(program(Environment::of_process().cosh_core(), std::env::current_exe().ok()))
+        Self::new(found(named(), std::env::current_exe().ok()).unwrap_or_else(|| "cosh-core".into()))
+    }
+
+    /// The same where `cofferdam` is the running program, which can play the part of one that is not beside it.
+    pub(crate) fn of_cofferdam() -> Self {
+        let running = std::env::current_exe().ok();
+        match (found(named(), running.clone()), running) {
+            (None, Some(running)) => Self { part: Some("cosh-core"), ..Self::new(running) },
+            _ => Self::discover(),
+        }
     }
 
     /// The client of a certain program; a name without a slash is looked for along the search path.
     pub fn new(program: impl Into<PathBuf>) -> Self {
-        Self { program: program.into(), timeout: Self::DEFAULT_TIMEOUT }
+        Self { program: program.into(), part: None, timeout: Self::DEFAULT_TIMEOUT }
     }
 
     /// The same with another deadline for each run of the program.
@@ -85,86 +71,28 @@ impl SessionControlClient {
         Self { timeout, ..self }
     }
 
-    /// A page of summaries, newest first; `limit` is clamped to 1–100. With `all_workspaces` also those of others.
-    pub fn list(
-        &self,
-        workspace: &str,
-        limit: usize,
-        cursor: Option<&str>,
-        all_workspaces: bool,
-    ) -> Result<ListPage> {
-        let (workspace_scope, cursor) = (workspace.to_owned(), cursor.map(str::to_owned));
-        match self.ask(SessionRequest::List(ListRequest {
-            workspace_scope,
-            limit,
-            cursor,
-            all_workspaces,
-        }))? {
-            SessionData::List { sessions, next_cursor } => Ok(ListPage { sessions, next_cursor }),
-            _ => Err(TransportError::WrongAction.into()),
-        }
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(self.part).arg("--session-control");
+        command
     }
+}
 
-    /// The summary of a session, whatever its health.
-    pub fn inspect(&self, workspace: &str, session_id: &str) -> Result<Summary> {
-        let (workspace_scope, session_id) = (workspace.to_owned(), session_id.to_owned());
-        match self.ask(SessionRequest::Inspect(InspectRequest { workspace_scope, session_id }))? {
-            SessionData::Inspect { session } => Ok(session),
-            _ => Err(TransportError::WrongAction.into()),
-        }
-    }
-
-    /// The summary of a session that can be resumed; an error says why another cannot.
-    pub fn validate(&self, workspace: &str, session_id: &str) -> Result<Summary> {
-        let (workspace_scope, session_id) = (workspace.to_owned(), session_id.to_owned());
-        match self.ask(SessionRequest::Validate(ValidateRequest { workspace_scope, session_id }))? {
-            SessionData::Validate { session } => Ok(session),
-            _ => Err(TransportError::WrongAction.into()),
-        }
-    }
-
-    /// The whole plan of a removal of everything but what is protected (at most 128 ids). Each of its pages is a run of
-    /// the program, with a deadline of its own.
-    pub fn prepare_clear_all(&self, workspace: &str, protected: &[String]) -> Result<ClearPlan> {
-        let mut plan = ClearPlan::default();
-        let mut cursor: Option<String> = None;
-        loop {
-            let request = PrepareClearAllRequest {
-                workspace_scope: workspace.to_owned(),
-                protected_session_ids: protected.to_vec(),
-                limit: Some(limits::PLAN_PAGE),
-                cursor: cursor.clone(),
-            };
-            request.within_bounds().map_err(refused)?;
-            let SessionData::PrepareClearAll { session_ids, protected_session_ids, next_cursor } =
-                self.ask(SessionRequest::PrepareClearAll(request))?
-            else {
-                return Err(TransportError::WrongAction.into());
-            };
-            plan.session_ids.extend(session_ids);
-            plan.protected_session_ids.extend(protected_session_ids);
-            match next_cursor {
-                None => return Ok(plan),
-                // Whoever does not advance would be asked for ever.
-                Some(next) if cursor.is_some_and(|last| next <= last) => {
-                    return Err(TransportError::NotAdvancing.into());
-                }
-                Some(next) => cursor = Some(next),
-            }
-        }
-    }
-
+impl SessionCore for SessionControlClient {
     /// Runs the program for one request.
-    fn ask(&self, request: SessionRequest) -> Result<SessionData> {
+    fn ask(&self, request: SessionRequest) -> Result<SessionData, ClientError> {
         let deadline = Deadline::after(Some(self.timeout));
         let text = serde_json::to_vec(&request).map_err(TransportError::Encode)?;
-        let printed = exchange::run(&self.program, &text, &deadline)?;
+        let printed = exchange::run(self.command(), &text, &deadline)?;
         answer::read(&printed, request.action())
     }
 }
 
-/// Which program it is: the one that is named, else `cosh-core` beside the running one, if there is such a file.
-fn program(named: Option<PathBuf>, running: Option<PathBuf>) -> PathBuf {
-    let beside = || running.map(|running| running.with_file_name("cosh-core")).filter(|path| path.is_file());
-    named.or_else(beside).unwrap_or_else(|| "cosh-core".into())
+fn named() -> Option<PathBuf> {
+    Environment::of_process().cosh_core()
+}
+
+/// The program that is named, else the one beside the running one.
+fn found(named: Option<PathBuf>, running: Option<PathBuf>) -> Option<PathBuf> {
+    named.or_else(|| Some(running?.with_file_name("cosh-core")).filter(|path| path.is_file()))
 }

@@ -26,7 +26,9 @@ fn success(data: Value) -> String {
 fn a_list_is_asked_for_with_every_key_and_its_page_returned() {
     let data = json!({"action": "list", "sessions": [summary()], "next_cursor": "v1:0:x", "new": 1});
     let core = Core::answering(&success(data));
-    let page = core.client().list("/w", 20, None, true).unwrap();
+    let request =
+        ListRequest { workspace_scope: "/w".to_owned(), limit: 20, cursor: None, all_workspaces: true };
+    let page = core.client().list(request).unwrap();
     let asked = json!({
         "action": "list", "workspace_scope": "/w", "limit": 20, "cursor": null, "all_workspaces": true,
     });
@@ -58,7 +60,7 @@ fn a_plan_is_drained_to_its_last_page() {
             2) page 3;;
         esac"#,
     );
-    let plan = core.client().prepare_clear_all("/w", &ids(1)).unwrap();
+    let plan = core.client().prepare_clear_all("/w", &protected(1)).unwrap();
     assert_eq!(plan.session_ids, ["a1", "a2", "a3"]);
     assert_eq!(plan.protected_session_ids, ["p1", "p2", "p3"]);
     let asked = |cursor: Value| {
@@ -92,8 +94,8 @@ fn an_error_of_the_program_is_passed_on_unchanged_whatever_its_exit_status() {
         let error = format!(r#"{{"code":"not_found","message":"gone","recoverable":true{hint}}}"#);
         let core = Core::new(&format!("take; answer '{{\"ok\":false,\"error\":{error}}}'; exit {status}"));
         let error = core.client().validate("/w", ID).unwrap_err();
-        assert_eq!((error.code(), error.to_string().as_str()), ("not_found", "gone"));
-        assert_eq!(error.hint(), hint.contains("look").then_some("look again"));
+        assert_eq!((error.code.as_str(), error.message.as_str()), ("not_found", "gone"));
+        assert_eq!(error.hint.as_deref(), hint.contains("look").then_some("look again"));
     }
 }
 
@@ -144,15 +146,15 @@ fn what_the_program_says_to_people_is_in_the_error_of_a_missing_answer() {
 }
 
 #[test]
-fn the_program_is_the_named_one_else_the_one_beside_this_else_on_the_search_path() {
+fn the_program_is_the_named_one_else_the_one_beside_this() {
     let dir = tempfile::tempdir().unwrap();
     let beside = || Some(dir.path().join("cofferdam"));
-    assert_eq!(program(None, None), Path::new("cosh-core"));
-    assert_eq!(program(None, beside()), Path::new("cosh-core"));
+    assert_eq!(found(None, None), None);
+    assert_eq!(found(None, beside()), None);
     std::fs::create_dir(dir.path().join("cosh-core")).unwrap();
-    assert_eq!(program(None, beside()), Path::new("cosh-core"));
+    assert_eq!(found(None, beside()), None);
     std::fs::remove_dir(dir.path().join("cosh-core")).unwrap();
     std::fs::write(dir.path().join("cosh-core"), "").unwrap();
-    assert_eq!(program(None, beside()), dir.path().join("cosh-core"));
-    assert_eq!(program(Some("/opt/core".into()), beside()), Path::new("/opt/core"));
+    assert_eq!(found(None, beside()), Some(dir.path().join("cosh-core")));
+    assert_eq!(found(Some("/opt/core".into()), beside()), Some("/opt/core".into()));
 }

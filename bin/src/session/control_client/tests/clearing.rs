@@ -15,7 +15,7 @@ fn ids_are_sent_128_at_a_time_in_their_order_with_all_that_is_protected() {
     let mut asked = ids(256);
     // The same id twice is the program's to judge.
     asked.push(asked[0].clone());
-    let protected = ids(2);
+    let protected = protected(2);
     let outcome = core.client().clear("/w", &asked, &protected).unwrap();
     assert_eq!(outcome.deleted, asked);
     assert!(outcome.skipped.is_empty() && outcome.interruption.is_none());
@@ -32,7 +32,7 @@ fn ids_are_sent_128_at_a_time_in_their_order_with_all_that_is_protected() {
 
 #[test]
 fn without_ids_nothing_is_run() {
-    let outcome = SessionControlClient::new("/nonexistent/core").clear("/w", &[], &ids(128)).unwrap();
+    let outcome = SessionControlClient::new("/nonexistent/core").clear("/w", &[], &protected(128)).unwrap();
     assert!(outcome.deleted.is_empty() && outcome.interruption.is_none());
 }
 
@@ -40,10 +40,10 @@ fn without_ids_nothing_is_run() {
 fn more_than_128_protected_ids_are_refused_before_anything_is_run() {
     let client = SessionControlClient::new("/nonexistent/core");
     for asked in [ids(0), ids(1)] {
-        let error = client.clear("/w", &asked, &ids(129)).unwrap_err();
-        assert_eq!(error.code(), "invalid_request");
+        let error = client.clear("/w", &asked, &protected(129)).unwrap_err();
+        assert_eq!(error.code, "invalid_request");
     }
-    assert_eq!(client.prepare_clear_all("/w", &ids(129)).unwrap_err().code(), "invalid_request");
+    assert_eq!(client.prepare_clear_all("/w", &protected(129)).unwrap_err().code, "invalid_request");
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn a_batch_that_fails_leaves_what_was_removed_what_is_unknown_and_what_was_not_t
         let outcome = core.client().clear("/w", &asked, &[]).unwrap();
         assert_eq!(outcome.deleted, asked[..128]);
         let interruption = outcome.interruption.unwrap();
-        assert_eq!(interruption.error.code(), code);
+        assert_eq!(interruption.error.code, code);
         assert_eq!(interruption.unknown_session_ids, asked[128..256]);
         assert_eq!(interruption.unattempted_session_ids, asked[256..]);
         assert_eq!(core.requests().len(), 2);

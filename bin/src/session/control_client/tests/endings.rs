@@ -11,7 +11,7 @@ const SOON: Duration = Duration::from_secs(30);
 
 /// Asks for a session. In time, whatever comes of it, and no process of the group is left.
 #[track_caller]
-fn inspect(core: &Core, client: &SessionControlClient) -> Result<Summary> {
+fn inspect(core: &Core, client: &SessionControlClient) -> Result<Summary, ClientError> {
     let (took, result) = timed(|| client.inspect("/w", ID));
     assert!(took < SOON, "{took:?}");
     assert_eq!(core.running(), [""; 0]);
@@ -176,7 +176,7 @@ fn no_call_leaves_a_descriptor_or_a_thread() {
     if std::env::var_os(ALONE).is_none() {
         // The other tests of this process open descriptors too.
         let name = std::thread::current().name().unwrap().to_owned();
-        let alone = std::process::Command::new(std::env::current_exe().unwrap())
+        let alone = Command::new(std::env::current_exe().unwrap())
             .args([&name, "--exact"])
             .env(ALONE, "1")
             .output()
@@ -208,7 +208,7 @@ fn no_call_leaves_a_descriptor_or_a_thread() {
 fn a_run_that_is_given_up_midway_is_ended() {
     use super::super::leader::Leader;
     let core = Core::new("trap '' TERM; echo > started; while :; do sleep 60; done");
-    let mut command = std::process::Command::new(core.path("core"));
+    let mut command = Command::new(core.path("core"));
     command.arg("--session-control");
     let child = cofferdam_storage::sys::in_new_session(&mut command).spawn().unwrap();
     let leader = Leader::new(child).unwrap();

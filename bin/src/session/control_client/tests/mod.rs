@@ -7,6 +7,7 @@ mod endings;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use cofferdam_protocol::session::{ListRequest, SessionId, Summary};
 use cofferdam_storage::clock::{Clock, SystemClock};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -109,11 +110,11 @@ impl Drop for Core {
 
 /// The text of an error that the client itself has made.
 #[track_caller]
-fn transport<T: std::fmt::Debug>(result: Result<T>) -> String {
+fn transport<T: std::fmt::Debug>(result: Result<T, ClientError>) -> String {
     let error = result.unwrap_err();
-    assert_eq!(error.code(), "transport", "{error}");
-    assert!(error.hint().unwrap().contains("retry"));
-    error.to_string()
+    assert_eq!(error.code, ClientError::TRANSPORT, "{error}");
+    assert!(error.hint.unwrap().contains("try again"));
+    error.message
 }
 
 /// How long a call takes, and what it gives.
@@ -125,4 +126,8 @@ fn timed<T>(call: impl FnOnce() -> T) -> (Duration, T) {
 
 fn ids(count: usize) -> Vec<String> {
     (0..count).map(|at| format!("00000000-0000-4000-8000-{at:012}")).collect()
+}
+
+fn protected(count: usize) -> Vec<SessionId> {
+    ids(count).into_iter().map(|id| SessionId::new(id).unwrap()).collect()
 }

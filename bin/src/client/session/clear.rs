@@ -1,0 +1,152 @@
+//! Remove conversations.
+
+use clap::Args;
+use cofferdam_protocol::session::Skipped;
+use serde::Serialize;
+
+use super::Run;
+use super::failure::Failure;
+use super::management;
+use crate::client::arguments::Shown;
+use crate::client::shown::one_line;
+use crate::session::{ClearPlan, ClearReport, SessionCore};
+
+#[derive(Args, Debug)]
+pub(super) struct Clear {
+    /// The conversations' ids
+    #[arg(value_name = "ID", required_unless_present = "all", conflicts_with = "all")]
+    sessions: Vec<String>,
+    /// Every conversation of the workspace
+    #[arg(long)]
+    all: bool,
+    /// Do not ask
+    #[arg(short, long)]
+    yes: bool,
+    #[command(flatten)]
+    shown: Shown,
+}
+
+impl Clear {
+    pub(super) fn run(&self, run: &mut Run) -> Result<(), Failure> {
+        let (workspace, remover) = (run.workspace()?, management::remover(run));
+        let planned = self.plan(&workspace, &*remover)?;
+        if planned.session_ids.is_empty() {
+            return self.nothing_to_do(run, &planned);
+        }
+        if !self.yes {
+            run.terminal.say(as_plan(&workspace, &planned));
+            let question = format!("Remove {} conversation(s) for good?", planned.session_ids.len());
+            match run.terminal.confirm(&question)? {
+                None => return Err(Failure::Said("nobody is here to confirm it; --yes does".to_owned())),
+                Some(false) => {
+                    run.terminal.say("Nothing was removed.");
+                    return Ok(());
+                }
+                Some(true) => {}
+            }
+        }
+        let cleared = remover.clear(&workspace, &planned.session_ids, &[])?;
+        self.report(run, &cleared)
+    }
+
+    fn plan(&self, workspace: &str, remover: &dyn SessionCore) -> Result<ClearPlan, Failure> {
+        if self.all {
+            return Ok(remover.prepare_clear_all(workspace, &[])?);
+        }
+        let mut plan = ClearPlan::default();
+        for id in &self.sessions {
+            if !plan.session_ids.contains(id) {
+                plan.session_ids.push(id.clone());
+            }
+        }
+        Ok(plan)
+    }
+
+    fn nothing_to_do(&self, run: &mut Run, planned: &ClearPlan) -> Result<(), Failure> {
+        if self.shown.as_json() {
+            return self.report(run, &ClearReport::default());
+        }
+        let protected = planned.protected_session_ids.len();
+        Ok(match protected {
+            0 => run.terminal.print("No conversations to remove.")?,
+            _ => {
+                run.terminal.print(format_args!("No conversations to remove; {protected} are protected."))?
+            }
+        })
+    }
+
+    /// Says what became of each conversation. Anything but "removed" is a failure.
+    fn report(&self, run: &mut Run, cleared: &ClearReport) -> Result<(), Failure> {
+        let whole = cleared.skipped.is_empty() && cleared.interruption.is_none();
+        if self.shown.as_json() {
+            run.terminal.print_json(&Report::of(cleared))?;
+        } else {
+            run.terminal.print(as_text(cleared))?;
+        }
+        if whole { Ok(()) } else { Err(Failure::Shown) }
+    }
+}
+
+/// What `--format json` prints.
+#[derive(Serialize)]
+struct Report<'a> {
+    deleted: &'a [String],
+    skipped: &'a [Skipped],
+    unknown_session_ids: &'a [String],
+    unattempted_session_ids: &'a [String],
+    error: Option<Interrupted<'a>>,
+}
+
+/// Why it ended before all were tried.
+#[derive(Serialize)]
+struct Interrupted<'a> {
+    code: &'a str,
+    message: &'a str,
+}
+
+impl<'a> Report<'a> {
+    fn of(cleared: &'a ClearReport) -> Self {
+        let interruption = cleared.interruption.as_ref();
+        Self {
+            deleted: &cleared.deleted,
+            skipped: &cleared.skipped,
+            unknown_session_ids: interruption.map(|it| &*it.unknown_session_ids).unwrap_or_default(),
+            unattempted_session_ids: interruption.map(|it| &*it.unattempted_session_ids).unwrap_or_default(),
+            error: interruption.map(|it| Interrupted { code: &it.error.code, message: &it.error.message }),
+        }
+    }
+}
+
+fn as_plan(workspace: &str, planned: &ClearPlan) -> String {
+    let mut lines = vec![format!("To be removed, of {}:", one_line(workspace))];
+    lines.extend(planned.session_ids.iter().map(|id| format!("  {}", one_line(id))));
+    if !planned.protected_session_ids.is_empty() {
+        lines.push("Protected, and kept:".to_owned());
+        lines.extend(planned.protected_session_ids.iter().map(|id| format!("  {}", one_line(id))));
+    }
+    lines.join("\n")
+}
+
+fn as_text(cleared: &ClearReport) -> String {
+    let mut lines = vec![format!("Removed {} conversation(s).", cleared.deleted.len())];
+    if !cleared.skipped.is_empty() {
+        lines.push(format!("Not removed, {}:", cleared.skipped.len()));
+        lines.extend(cleared.skipped.iter().map(|skipped| {
+            format!("  {}: {}", one_line(&skipped.session_id), one_line(&skipped.error.message))
+        }));
+    }
+    if let Some(interruption) = &cleared.interruption {
+        lines.push(format!("Interrupted: {}", one_line(&interruption.error.message)));
+        for (what, ids) in [
+            ("Perhaps removed, perhaps not", &interruption.unknown_session_ids),
+            ("Not tried", &interruption.unattempted_session_ids),
+        ] {
+            if !ids.is_empty() {
+                lines.push(format!("{what}, {}:", ids.len()));
+                lines.extend(ids.iter().map(|id| format!("  {}", one_line(id))));
+            }
+        }
+        lines.push("List the conversations, and clear again what is left.".to_owned());
+    }
+    lines.join("\n")
+}
