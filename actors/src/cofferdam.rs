@@ -8,15 +8,18 @@ use std::thread::{self, JoinHandle};
 use actix::{ArbiterHandle, System};
 use cofferdam_storage::ckpt::{Backend, Error};
 use cofferdam_storage::clock::{Clock, SystemClock};
+use cofferdam_storage::session::config::Places;
 use tokio::sync::oneshot;
 
 use crate::ckpt::{self, Ckpt, ConfigFile, ConfigSource, Installation, Parts};
+use crate::session::{self, Sessions};
 
 /// A running Cofferdam: its actors live on a thread of their own, with an actix system of their own, so that it can
 /// be started from anywhere, several times, and beside another one. Dropping it stops it.
 #[derive(Debug)]
 pub struct Cofferdam {
     ckpt: Ckpt,
+    sessions: Sessions,
     arbiter: ArbiterHandle,
     /// Dropped to stop.
     stop: Option<oneshot::Sender<()>>,
@@ -29,6 +32,7 @@ pub struct Builder {
     config: Arc<dyn ConfigSource>,
     installation: Installation,
     clock: Arc<dyn Clock>,
+    sessions: session::Parts,
 }
 
 /// Why nothing was started.
@@ -53,12 +57,18 @@ impl Cofferdam {
             config: Arc::new(ConfigFile(None)),
             installation: Installation::default(),
             clock: Arc::new(SystemClock::new()),
+            sessions: session::Parts::new(Places::default()),
         }
     }
 
     /// The way to the checkpoint actors, from any thread.
     pub fn ckpt(&self) -> Ckpt {
         self.ckpt.clone()
+    }
+
+    /// The way to the session actors, from any thread.
+    pub fn sessions(&self) -> Sessions {
+        self.sessions.clone()
     }
 
     /// Runs a future, such as an adapter, on the actors' own thread. What it returns comes out of the receiver,
@@ -119,7 +129,13 @@ impl Builder {
         self
     }
 
-    /// Another clock than the machine's.
+    /// What the session actors work with; without this, no settings but those of each workspace, and no home directory.
+    pub fn sessions(mut self, parts: session::Parts) -> Self {
+        self.sessions = parts;
+        self
+    }
+
+    /// Another clock than the machine's for the checkpoint actors.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
@@ -134,13 +150,16 @@ impl Builder {
             installation: self.installation,
             clock: self.clock,
         };
+        let sessions = self.sessions;
         let (ready, started) = std::sync::mpsc::sync_channel(1);
         let (stop, stopped) = oneshot::channel();
         let thread = thread::Builder::new()
             .name("cofferdam".to_owned())
             .spawn(move || {
                 System::new().block_on(async move {
-                    let started = ckpt::start(parts).await.map(|ckpt| (ckpt, actix::Arbiter::current()));
+                    let started = ckpt::start(parts).await;
+                    let started =
+                        started.map(|ckpt| (ckpt, session::start(sessions), actix::Arbiter::current()));
                     let running = started.is_ok();
                     // Resolves with an error, which is the sign, when the `Cofferdam` is dropped.
                     if ready.send(started).is_ok() && running {
@@ -150,8 +169,8 @@ impl Builder {
             })
             .map_err(|error| StartError::Thread(error.to_string()))?;
         match started.recv() {
-            Ok(Ok((ckpt, arbiter))) => {
-                Ok(Cofferdam { ckpt, arbiter, stop: Some(stop), thread: Some(thread) })
+            Ok(Ok((ckpt, sessions, arbiter))) => {
+                Ok(Cofferdam { ckpt, sessions, arbiter, stop: Some(stop), thread: Some(thread) })
             }
             Ok(Err(error)) => Err(error.into()),
             Err(_) => Err(StartError::Thread("it ended at once".to_owned())),

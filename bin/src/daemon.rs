@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use cofferdam_actors::ckpt::{Ckpt, ConfigFile, Installation};
+use cofferdam_actors::session::Sessions;
 use cofferdam_actors::{Cofferdam, StartError};
 use cofferdam_storage::ckpt::config::{BackendKind, Config};
 use cofferdam_storage::ckpt::{Store, StoreOptions};
@@ -17,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::paths::{self, Environment, NoHome};
 use crate::socket::{self, Audience, BindError, Limits, SocketFile};
 use crate::terminal::Terminal;
-use crate::{control, logging, signals};
+use crate::{control, logging, session, signals};
 
 /// What the command line says about a daemon, whatever program it is started by.
 #[derive(Args, Debug)]
@@ -121,12 +122,14 @@ fn serve(
         .backend(Arc::new(store))
         .config(ConfigFile(config))
         .installation(Installation { state_dir, socket, log_level: options.log_level })
+        .sessions(session::parts())
         .start()?;
     let adapters = Adapters {
         ckpt: (ckpt_listener, ckpt_file),
         control: (control_listener, control_file),
         note,
         audience: place.audience,
+        sessions: cofferdam.sessions(),
     };
     let served = cofferdam.run(move |ckpt| adapters.serve(ckpt, stopping)).blocking_recv();
     cofferdam.stop();
@@ -155,6 +158,7 @@ struct Adapters {
     control: (UnixListener, SocketFile),
     note: Option<SocketFile>,
     audience: Audience,
+    sessions: Sessions,
 }
 
 impl Adapters {
@@ -163,7 +167,7 @@ impl Adapters {
         let (ckpt_listener, ckpt_file) = self.ckpt;
         let (control_listener, control_file) = self.control;
         let listener = tokio::net::UnixListener::from_std(ckpt_listener)?;
-        let control = control::serve(control_listener, ckpt.clone())?;
+        let control = control::serve(control_listener, ckpt.clone(), self.sessions)?;
         let control_handle = control.handle();
         let control = actix::spawn(control);
         let limits = Limits::of_process();

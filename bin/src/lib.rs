@@ -1,8 +1,9 @@
 //! Cofferdam for programs: the client library, the programs, and the daemon as a library.
 //!
 //! - [`checkpoint`]: a blocking client of the ws-ckpt daemon;
-//! - [`session`]: a blocking client of the program that keeps conversations;
 //! - [`Cofferdam`]: everything the daemon does, in your own process and without a socket;
+//! - [`session`]: stored conversations: their messages, a blocking client of the program that keeps them, and which of
+//!   them a client is in;
 //! - [`programs`]: what each program's `main` calls.
 //!
 //! # Without a daemon
@@ -37,6 +38,33 @@
 //! let back = cofferdam.run(async move |ckpt| ckpt.ask(Rollback { peer, workspace, to: "one".to_owned() }).await);
 //! assert_eq!(back.blocking_recv()??.outcome.changed, 1);
 //! assert_eq!(std::fs::read_to_string(&file)?, "before");
+//!
+//! cofferdam.stop();
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! It keeps conversations, too:
+//!
+//! ```
+//! # use std::sync::Arc;
+//! use cofferdam::session::{ListRequest, ListSessions, Parts, Places, SessionData};
+//! # use cofferdam::{Cofferdam, Store, StoreOptions};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let dir = tempfile::tempdir()?;
+//! # let home = dir.path().to_owned();
+//! # let workspace_scope = home.to_str().ok_or("not UTF-8")?.to_owned();
+//! # let (store, _recovery) = Store::open(StoreOptions::new(dir.path().join("state")))?;
+//! let places = Places { home: Some(home), ..Places::default() };
+//! let builder = Cofferdam::builder().backend(Arc::new(store)).sessions(Parts::new(places));
+//! let cofferdam = builder.start()?;
+//!
+//! let request = ListRequest { workspace_scope, limit: 20, cursor: None, all_workspaces: false };
+//! let sessions = cofferdam.sessions();
+//! let listed = cofferdam.run(async move |_| sessions.ask(ListSessions(request)).await);
+//! let SessionData::List { sessions, .. } = listed.blocking_recv()?? else { unreachable!() };
+//! assert!(sessions.is_empty());
 //!
 //! cofferdam.stop();
 //! # Ok(())

@@ -4,10 +4,11 @@ use actix_web::http::{Method, StatusCode};
 use actix_web::web::{self, Data, JsonConfig, PathConfig};
 use actix_web::{HttpResponse, Responder, Route, Scope, guard};
 use cofferdam_actors::ckpt::Ckpt;
+use cofferdam_actors::session::Sessions;
 
 use crate::caller::Caller;
-use crate::ckpt;
 use crate::error::ApiError;
+use crate::{ckpt, session};
 
 /// The description of this API, an OpenAPI 3.1 document.
 pub const OPENAPI: &str = include_str!("../openapi.json");
@@ -23,13 +24,17 @@ pub(crate) struct Endpoint {
 }
 
 /// `/api/v1` with everything in it.
-pub fn scope(ckpt: Ckpt) -> Scope {
+pub fn scope(ckpt: Ckpt, sessions: Sessions) -> Scope {
     let bad_request =
         |error: &dyn std::fmt::Display| ApiError::new(StatusCode::BAD_REQUEST, "BadRequest", error);
     let json =
         JsonConfig::default().limit(MAX_BODY).error_handler(move |error, _| bad_request(&error).into());
     let path = PathConfig::default().error_handler(move |error, _| bad_request(&error).into());
-    let mut scope = web::scope("/api/v1").app_data(Data::new(ckpt)).app_data(json).app_data(path);
+    let mut scope = web::scope("/api/v1")
+        .app_data(Data::new(ckpt))
+        .app_data(Data::new(sessions))
+        .app_data(json)
+        .app_data(path);
     for Endpoint { method, path, route } in endpoints() {
         scope = scope.route(path, route().guard(guard::Method(method)));
     }
@@ -43,7 +48,7 @@ pub fn scope(ckpt: Ckpt) -> Scope {
 /// Every route.
 pub(crate) fn endpoints() -> Vec<Endpoint> {
     let openapi = Endpoint { method: Method::GET, path: "/openapi.json", route: || web::to(describe) };
-    std::iter::once(openapi).chain(ckpt::endpoints()).collect()
+    std::iter::once(openapi).chain(ckpt::endpoints()).chain(session::endpoints()).collect()
 }
 
 fn paths() -> Vec<&'static str> {

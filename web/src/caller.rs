@@ -27,6 +27,24 @@ impl FromRequest for Caller {
     }
 }
 
+/// A caller who may do whatever this process may: its own user, or root.
+pub(crate) struct Owner;
+
+impl FromRequest for Owner {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        ready(match Caller::from_request(request, payload).into_inner() {
+            Ok(Caller(peer)) if peer.is_privileged() => Ok(Self),
+            Ok(_) => {
+                Err(ApiError::new(StatusCode::FORBIDDEN, "Forbidden", &"only for this daemon's own user"))
+            }
+            Err(error) => Err(error),
+        })
+    }
+}
+
 /// Stands before path parameters, which are text: the router puts U+FFFD for bytes that are not, and that would be
 /// another name.
 pub(crate) struct Utf8Path;

@@ -7,12 +7,13 @@ use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, Responder, ResponseError};
 use cofferdam_actors::ckpt::Failure;
 use cofferdam_protocol::ckpt::WsCkptErrorCode as Code;
+use cofferdam_protocol::session::{SessionError, SessionErrorCode as SessionCode};
 use serde::{Deserialize, Serialize};
 
 /// Why a request was not carried out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorReport {
-    /// An error code of the ws-ckpt protocol, or one of `BadRequest`, `Forbidden`, `NotFound` and `MethodNotAllowed`.
+    /// An error code of the ws-ckpt or the session management protocol, or one of `BadRequest`, `Forbidden`, `NotFound` and `MethodNotAllowed`.
     pub code: String,
     /// For people.
     pub message: String,
@@ -44,6 +45,24 @@ impl From<Failure> for ApiError {
             Code::DiskSpaceInsufficient => StatusCode::INSUFFICIENT_STORAGE,
         };
         Self { status, report: ErrorReport { code: code.to_string(), message } }
+    }
+}
+
+impl From<SessionError> for ApiError {
+    fn from(SessionError { code, message, .. }: SessionError) -> Self {
+        let status = match code {
+            SessionCode::InvalidId | SessionCode::InvalidCursor | SessionCode::InvalidRequest => {
+                StatusCode::BAD_REQUEST
+            }
+            SessionCode::NotFound => StatusCode::NOT_FOUND,
+            SessionCode::Corrupt
+            | SessionCode::IncompatibleVersion
+            | SessionCode::ScopeMismatch
+            | SessionCode::Conflict
+            | SessionCode::ActiveSession => StatusCode::CONFLICT,
+            SessionCode::Io => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        Self { status, report: ErrorReport { code: code.as_str().to_owned(), message } }
     }
 }
 

@@ -12,6 +12,7 @@ mod api;
 mod caller;
 pub mod ckpt;
 mod error;
+mod session;
 
 pub use api::{OPENAPI, scope};
 pub use error::ErrorReport;

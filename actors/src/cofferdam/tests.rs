@@ -3,6 +3,7 @@
 use std::sync::Weak;
 
 use cofferdam_protocol::ckpt::WsCkptErrorCode as Code;
+use cofferdam_protocol::session::{ListRequest, SessionData};
 use cofferdam_storage::peer::Peer;
 use tokio::runtime::{self, Runtime};
 
@@ -90,6 +91,25 @@ fn after_the_stop_a_request_is_told_so() {
     drop(cofferdam);
     let failure = runtime.block_on(config(&ckpt)).unwrap_err();
     assert_eq!((failure.code, failure.message.as_str()), (Code::InternalError, "the daemon is stopping"));
+}
+
+#[test]
+fn it_keeps_sessions_too_until_it_is_stopped() {
+    let runtime = runtime();
+    let home = tempfile::tempdir().unwrap();
+    let places = Places { home: Some(home.path().to_owned()), ..Places::default() };
+    let builder = Cofferdam::builder().backend(FakeBackend::with(&[]));
+    let cofferdam = builder.sessions(session::Parts::new(places)).start().unwrap();
+    let sessions = cofferdam.sessions();
+    let list = || {
+        let workspace_scope = home.path().to_str().unwrap().to_owned();
+        let request = ListRequest { workspace_scope, limit: 1, cursor: None, all_workspaces: false };
+        runtime.block_on(sessions.ask(session::ListSessions(request)))
+    };
+    assert_eq!(list(), Ok(SessionData::List { sessions: Vec::new(), next_cursor: None }));
+    cofferdam.stop();
+    let error = list().unwrap_err();
+    assert_eq!((error.code.as_str(), error.message.contains("stopping")), ("io", true));
 }
 
 #[test]

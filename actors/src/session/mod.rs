@@ -2,7 +2,7 @@
 //! client is in, and a task that holds a conversation.
 //!
 //! - [`Sessions`]: the way to the stored conversations, from the management protocol's requests to a turn's end;
-//! - `recovery`: the client's side: which conversation is selected, which is active, whose turn may still change that;
+//! - [`recovery`]: the client's side: which conversation is selected, which is active, whose turn may still change that;
 //! - [`conversation`], `provider`, `tool`: the headless program's side: turns, who answers in them, and what an answer may
 //!   call.
 
@@ -16,14 +16,12 @@ mod process;
 mod provider;
 pub mod recovery;
 mod session_store_actor;
-#[cfg(test)]
-mod testing;
 mod tool;
 
 use std::sync::Arc;
 
 use actix::prelude::Actor;
-use cofferdam_storage::clock::{Clock, IdGen};
+use cofferdam_storage::clock::{Clock, IdGen, RandomIds, SystemClock};
 use cofferdam_storage::disk::Disk;
 use cofferdam_storage::session::config::Places;
 
@@ -45,6 +43,14 @@ pub struct Parts {
     pub ids: Arc<dyn IdGen>,
     /// Where the settings are.
     pub places: Places,
+}
+
+impl Parts {
+    /// What the machine has, with settings from these places.
+    pub fn new(places: Places) -> Self {
+        let (clock, ids) = (Arc::new(SystemClock::new()), Arc::new(RandomIds));
+        Self { disk: Disk::default(), clock, ids, places }
+    }
 }
 
 /// Starts the session actors in the running actix system.

@@ -171,3 +171,6 @@ fn ids(texts: Vec<String>) -> Result<Vec<SessionId>, Error> {
 fn texts(ids: Vec<SessionId>) -> Vec<String> {
     ids.iter().map(SessionId::to_string).collect()
 }
+
+#[cfg(test)]
+mod tests;

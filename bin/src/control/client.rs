@@ -235,6 +235,26 @@ mod tests {
     }
 
     #[test]
+    fn a_management_request_goes_to_the_route_of_its_action_and_its_data_comes_back() {
+        let response = "HTTP/1.1 200 OK\r\ncontent-length: 44\r\n\r\n\
+                        {\"action\":\"clear\",\"deleted\":[],\"skipped\":[]}";
+        let body = r#"{"workspace_scope": "/w", "session_id": "", "session_ids": [], "protected_session_ids": [], "action": "#;
+        for (action, route) in [
+            ("list", "list"),
+            ("inspect", "inspect"),
+            ("validate", "validate"),
+            ("prepare_clear_all", "prepare-clear-all"),
+            ("clear", "clear"),
+        ] {
+            let request = SessionRequest::parse(format!("{body}\"{action}\"}}").as_bytes()).unwrap();
+            let (answer, line) = exchange(response, |control| Ok(control.ask(request)));
+            assert_eq!(line, format!("POST /api/v1/session/{route} HTTP/1.1\r\n"));
+            let nothing = SessionData::Clear { deleted: Vec::new(), skipped: Vec::new() };
+            assert_eq!(answer.unwrap(), Ok(nothing));
+        }
+    }
+
+    #[test]
     fn nobody_there_and_nobody_answering_are_told_apart() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("control.sock");

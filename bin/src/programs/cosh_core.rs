@@ -1,25 +1,16 @@
 //! `cosh-core`: manages stored conversations, and holds one.
 
-use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser};
-use cofferdam_actors::session::Parts;
 use cofferdam_actors::session::conversation::Options;
-use cofferdam_storage::clock::RandomIds;
-use cofferdam_storage::session::config::Places;
-use cofferdam_storage::{clock, fault};
 
 use crate::logging;
-use crate::session::{control, headless};
+use crate::session::{self, control, headless, variable};
 use crate::terminal::Terminal;
-
-/// The system's settings.
-const SYSTEM_CONFIG: &str = "/etc/copilot-shell/config.toml";
 
 /// Keeps the conversations of an agent
 #[derive(Debug, Parser)]
@@ -89,7 +80,7 @@ pub(super) fn run(arguments: Arguments) -> ExitCode {
     let Arguments { session_control, headless, workspace, resume, model, bare, tools, prompt, accepted: _ } =
         arguments;
     if session_control {
-        return control::run(parts());
+        return control::run(session::parts());
     }
     match prompt.as_deref() {
         Some("help") => return help(),
@@ -110,32 +101,13 @@ pub(super) fn run(arguments: Arguments) -> ExitCode {
         tools,
         prompt,
     };
-    match headless::run(parts(), options) {
+    match headless::run(session::parts(), options) {
         Ok(never) => match never {},
         Err(error) => {
             Terminal::of_process().complain(format_args!("Error: no conversation can be held: {error}"));
             ExitCode::FAILURE
         }
     }
-}
-
-/// What the session actors of a process work with, as its surroundings say.
-pub(crate) fn parts() -> Parts {
-    Parts {
-        disk: fault::disk_from_env(),
-        clock: clock::from_env().0,
-        ids: Arc::new(RandomIds),
-        places: Places {
-            system: Some(PathBuf::from(SYSTEM_CONFIG)),
-            home: std::env::home_dir(),
-            provider: variable("COSH_AI_PROVIDER"),
-        },
-    }
-}
-
-/// A variable of the environment that says something.
-fn variable(name: &str) -> Option<String> {
-    std::env::var_os(name).map(OsString::into_string)?.ok().filter(|value| !value.is_empty())
 }
 
 fn help() -> ExitCode {

@@ -31,7 +31,8 @@ pub enum SessionErrorCode {
 }
 
 /// An error object. Clients match on the code alone.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("[{}] {message}", code.as_str())]
 pub struct SessionError {
     /// Which kind.
     pub code: SessionErrorCode,

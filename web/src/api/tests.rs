@@ -22,6 +22,8 @@ use serde_json::{Value, json};
 
 use super::*;
 
+mod sessions;
+
 /// Answers with what it was asked, or refuses.
 struct Stub {
     refusal: Option<Failure>,
@@ -100,8 +102,12 @@ async fn send(
     peer: Option<Peer>,
     request: TestRequest,
 ) -> (StatusCode, String, Value) {
-    let stub = Stub { refusal }.start();
-    let app = App::new().service(scope(stub.into())).wrap_fn(move |request, next| {
+    let (stub, sessions) = (Stub { refusal }.start(), sessions::Stub { refusal: None }.start());
+    ask(scope(stub.into(), sessions.into()), peer, request).await
+}
+
+async fn ask(scope: Scope, peer: Option<Peer>, request: TestRequest) -> (StatusCode, String, Value) {
+    let app = App::new().service(scope).wrap_fn(move |request, next| {
         if let Some(peer) = &peer {
             request.extensions_mut().insert(peer.clone());
         }
@@ -293,6 +299,7 @@ async fn the_document_describes_every_field_of_every_answer() {
     check("CheckSummary", &ask(post("/api/v1/ckpt/check", &json!({}))).await);
     check("SizeReport", &ask(get("/api/v1/ckpt/store")).await);
     check("ErrorReport", &ask(get("/api/v1/nothing")).await);
+    sessions::described(check).await;
     check("UndoRequest", &json!(ckpt_requests().0));
     check("CheckRequest", &json!(ckpt_requests().1));
 }

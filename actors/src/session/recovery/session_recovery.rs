@@ -160,3 +160,6 @@ impl Handler<GetSnapshot> for SessionRecovery {
         Ok(self.state.snapshot())
     }
 }
+
+#[cfg(test)]
+mod tests;

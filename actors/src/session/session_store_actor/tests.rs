@@ -5,11 +5,11 @@ use std::sync::mpsc;
 
 use cofferdam_protocol::session::SessionErrorCode;
 use cofferdam_storage::session::Error;
+use cofferdam_storage::session::config::Places;
 use tokio::sync::oneshot;
 
 use super::*;
 use crate::session::lease_actor::LeaseActor;
-use crate::session::testing::parts;
 
 /// Says that it has begun and waits to be let go.
 #[derive(Message)]
@@ -55,7 +55,7 @@ impl<const UNDER_LEASE: bool> Operation for Works<UNDER_LEASE> {
 
 fn start() -> (Addr<SessionStoreActor>, Lease) {
     let lease: Lease = LeaseActor::default().start().into();
-    (SessionStoreActor::new(parts(), lease.clone()).start(), lease)
+    (SessionStoreActor::new(Parts::new(Places::default()), lease.clone()).start(), lease)
 }
 
 /// An operation that has begun, and what lets it go.

@@ -12,8 +12,7 @@ use super::failure::Failure;
 use crate::checkpoint::CkptClient;
 use crate::control::ControlClient;
 use crate::paths;
-use crate::programs::cosh_core;
-use crate::session::{SessionControlClient, SessionCore};
+use crate::session::{SessionControlClient, SessionCore, parts};
 
 /// How long finding the daemon, and each request to it, may take.
 const BUDGET: Duration = Duration::from_secs(10);
@@ -51,7 +50,7 @@ fn daemon(run: &Run) -> Option<ControlClient> {
 pub(super) fn load(run: &Run, session_id: &str) -> Result<Envelope, Failure> {
     let (workspace, session_id) = (run.workspace.clone(), session_id.to_owned());
     let loading = async move {
-        let sessions = session::start(cosh_core::parts());
+        let sessions = session::start(parts());
         let opened = sessions.ask(OpenStore { workspace, project_settings: true }).await?;
         sessions.ask(LoadSession { store: opened.store?, session_id }).await
     };

@@ -1,0 +1,75 @@
+//! Sessions: the requests of the management protocol, carried out by this process instead of one of their own.
+//!
+//! Bodies are the protocol's requests, with or without their `action`; answers are its data.
+
+use std::path::Path;
+
+use actix_web::http::{Method, StatusCode};
+use actix_web::web::{self, Data, Json};
+use cofferdam_actors::session::{
+    ClearSessions, InspectSession, ListSessions, PrepareClearAll, Sessions, ValidateSession,
+};
+use cofferdam_protocol::session::{
+    ClearRequest, InspectRequest, ListRequest, PrepareClearAllRequest, SessionData, SessionErrorCode,
+    ValidateRequest,
+};
+
+use crate::api::Endpoint;
+use crate::caller::Owner;
+use crate::error::ApiError;
+
+/// The routes of this module.
+pub(crate) fn endpoints() -> [Endpoint; 5] {
+    [
+        Endpoint { method: Method::POST, path: "/session/list", route: || web::to(list) },
+        Endpoint { method: Method::POST, path: "/session/inspect", route: || web::to(inspect) },
+        Endpoint { method: Method::POST, path: "/session/validate", route: || web::to(validate) },
+        Endpoint {
+            method: Method::POST,
+            path: "/session/prepare-clear-all",
+            route: || web::to(prepare_clear_all),
+        },
+        Endpoint { method: Method::POST, path: "/session/clear", route: || web::to(clear) },
+    ]
+}
+
+type Answer = Result<Json<SessionData>, ApiError>;
+
+async fn list(_: Owner, sessions: Data<Sessions>, body: Json<ListRequest>) -> Answer {
+    let request = body.into_inner();
+    check_absolute(&request.workspace_scope)?;
+    Ok(Json(sessions.ask(ListSessions(request)).await?))
+}
+
+async fn inspect(_: Owner, sessions: Data<Sessions>, body: Json<InspectRequest>) -> Answer {
+    let request = body.into_inner();
+    check_absolute(&request.workspace_scope)?;
+    Ok(Json(sessions.ask(InspectSession(request)).await?))
+}
+
+async fn validate(_: Owner, sessions: Data<Sessions>, body: Json<ValidateRequest>) -> Answer {
+    let request = body.into_inner();
+    check_absolute(&request.workspace_scope)?;
+    Ok(Json(sessions.ask(ValidateSession(request)).await?))
+}
+
+async fn prepare_clear_all(_: Owner, sessions: Data<Sessions>, body: Json<PrepareClearAllRequest>) -> Answer {
+    let request = body.into_inner();
+    check_absolute(&request.workspace_scope)?;
+    Ok(Json(sessions.ask(PrepareClearAll(request)).await?))
+}
+
+async fn clear(_: Owner, sessions: Data<Sessions>, body: Json<ClearRequest>) -> Answer {
+    let request = body.into_inner();
+    check_absolute(&request.workspace_scope)?;
+    Ok(Json(sessions.ask(ClearSessions(request)).await?))
+}
+
+/// This process's current directory is not the caller's.
+fn check_absolute(workspace: &str) -> Result<(), ApiError> {
+    if Path::new(workspace).is_absolute() {
+        return Ok(());
+    }
+    let code = SessionErrorCode::InvalidRequest.as_str();
+    Err(ApiError::new(StatusCode::BAD_REQUEST, code, &"workspace_scope must be an absolute path"))
+}
