@@ -26,8 +26,8 @@ const PRELUDE: &str = r#"
     escape() {
         # What runs in the background gets another input unless it is given this one.
         exec 3<&0
-        setsid sh -c 'echo $$ > escaping; mv escaping escaped; exec sleep 60' <&3 &
-        until [ -e escaped ]; do sleep 0.01; done
+        setsid sh -c 'echo $$ > escaped; exec sleep 60' <&3 &
+        until [ -s escaped ]; do sleep 0.01; done
     }
 "#;
 
