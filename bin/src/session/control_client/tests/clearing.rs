@@ -84,7 +84,7 @@ fn what_the_program_skips_is_told_with_its_reason() {
 fn a_first_batch_that_fails_is_an_interruption_too() {
     let client = SessionControlClient::new("/nonexistent/core");
     let interruption = client.clear("/w", &ids(129), &[]).unwrap().interruption.unwrap();
-    assert!(interruption.error.to_string().starts_with("failed to run /nonexistent/core"));
+    assert!(interruption.error.message.starts_with("failed to run /nonexistent/core"));
     let counts = (interruption.unknown_session_ids.len(), interruption.unattempted_session_ids.len());
     assert_eq!(counts, (128, 1));
 }
