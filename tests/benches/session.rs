@@ -33,7 +33,8 @@ fn main() {
 
 /// A conversation of eight messages, about three kilobytes.
 fn conversation(n: u32, workspace: &Path) -> String {
-    let said = "what was said here is neither long nor short, and nothing in it has to be kept secret. ".repeat(4);
+    let said =
+        "what was said here is neither long nor short, and nothing in it has to be kept secret. ".repeat(4);
     let messages: Vec<_> = (0..8)
         .map(|at| json!({"role": ["user", "assistant"][at % 2], "content": format!("{at} of {n}: {said}")}))
         .collect();

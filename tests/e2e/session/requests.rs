@@ -55,8 +55,8 @@ fn blanks_around_a_request_and_keys_nobody_knows_are_no_matter() {
 #[test]
 fn a_request_of_a_mebibyte_is_read_and_one_a_byte_longer_is_not() {
     let site = site();
-    let longest = format!("{:<1$}", list(&site), 1 << 16).repeat(1);
-    let longest = format!("{longest}{}", " ".repeat((1 << 20) - longest.len()));
+    let good = list(&site);
+    let longest = format!("{good}{}", " ".repeat((1 << 20) - good.len()));
     assert_eq!(longest.len(), 1_048_576);
     site.send(&longest).data();
     invalid(&site, format!("{longest} "));
