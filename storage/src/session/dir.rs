@@ -210,7 +210,7 @@ pub(super) fn session_of(name: &[u8]) -> Option<SessionId> {
 /// Milliseconds since 1970; 0 for earlier ones.
 pub(super) fn modified_ms(stat: &Stat) -> u64 {
     let seconds = u64::try_from(stat.st_mtime).unwrap_or(0);
-    let millis = if stat.st_mtime < 0 { 0 } else { stat.st_mtime_nsec as u64 / 1_000_000 };
+    let millis = if stat.st_mtime < 0 { 0 } else { stat.st_mtime_nsec / 1_000_000 };
     seconds.saturating_mul(1000).saturating_add(millis)
 }
 

@@ -85,7 +85,12 @@ fn each_recorded_file_has_its_recorded_summary_and_is_not_touched() {
         let place = install(&site, entry);
         let store = site.store();
         assert_eq!(store.inspect(&entry.id()).unwrap(), entry.summary, "{}", entry.file);
-        assert_eq!(store.list(20, None, false).unwrap().sessions, [entry.summary.clone()], "{}", entry.file);
+        assert_eq!(
+            store.list(20, None, false).unwrap().sessions,
+            std::slice::from_ref(&entry.summary),
+            "{}",
+            entry.file
+        );
         assert_eq!(code(store.validate(&entry.id())), entry.validate, "{}", entry.file);
         let is_ready = entry.summary.health == Health::Ready;
         assert_eq!(store.load(&entry.id()).is_ok(), is_ready, "{}", entry.file);

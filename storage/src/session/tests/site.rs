@@ -12,21 +12,21 @@ use crate::clock::{RandomIds, SystemClock};
 use crate::disk::Disk;
 use crate::session::{Config, Error, SessionStore, StoreParts, config};
 
-pub use cofferdam_tests::session::{ARRAY, envelope, id, put};
+pub(super) use cofferdam_tests::session::{ARRAY, envelope, id, put};
 
 /// A test's own place.
-pub struct Site {
+pub(super) struct Site {
     place: Place,
     /// What the store is told of the disk.
-    pub disk: Disk,
+    pub(super) disk: Disk,
 }
 
 impl Site {
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { place: Place::new(), disk: Disk::default() }
     }
 
-    pub fn parts(&self) -> StoreParts {
+    pub(super) fn parts(&self) -> StoreParts {
         StoreParts {
             disk: self.disk.clone(),
             clock: Arc::new(SystemClock::new()),
@@ -36,19 +36,19 @@ impl Site {
     }
 
     /// The workspace's store with the default settings.
-    pub fn store(&self) -> SessionStore {
+    pub(super) fn store(&self) -> SessionStore {
         self.open(&self.workspace(), Config::DEFAULT_DIR).unwrap()
     }
 
     /// The store of a workspace in a root.
-    pub fn open(&self, workspace: &Path, persist_dir: &str) -> Result<SessionStore, Error> {
+    pub(super) fn open(&self, workspace: &Path, persist_dir: &str) -> Result<SessionStore, Error> {
         let (config, _) = Config::load(&config::Places::default(), None);
         let config = Config { persist_dir: persist_dir.to_owned(), ..config };
         SessionStore::open(self.parts(), &config, workspace)
     }
 
     /// Does something as an ordinary user, to whom everything here then belongs.
-    pub fn as_ordinary_user(&self, work: impl FnOnce() + Send) {
+    pub(super) fn as_ordinary_user(&self, work: impl FnOnce() + Send) {
         if user::is_root() {
             user::give_all(self.path(""), user::NOBODY);
             user::as_user(user::NOBODY, work);
@@ -68,7 +68,7 @@ impl Deref for Site {
 
 /// The ids of a page, and where the next begins.
 #[track_caller]
-pub fn page(
+pub(super) fn page(
     store: &SessionStore,
     limit: usize,
     cursor: Option<&ListCursor>,
@@ -80,6 +80,6 @@ pub fn page(
 
 /// The ids that a plan for everything names.
 #[track_caller]
-pub fn planned(store: &SessionStore) -> Vec<SessionId> {
+pub(super) fn planned(store: &SessionStore) -> Vec<SessionId> {
     store.plan(&[], None, None).unwrap().clearable
 }
