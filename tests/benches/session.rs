@@ -36,7 +36,10 @@ fn conversation(n: u32, workspace: &Path) -> String {
     let said =
         "what was said here is neither long nor short, and nothing in it has to be kept secret. ".repeat(4);
     let messages: Vec<_> = (0..8)
-        .map(|at| json!({"role": ["user", "assistant"][at % 2], "content": format!("{at} of {n}: {said}")}))
+        .map(|at| {
+            let role = if at % 2 == 0 { "user" } else { "assistant" };
+            json!({"role": role, "content": format!("{at} of {n}: {said}")})
+        })
         .collect();
     let envelope = json!({
         "schema_version": 1, "session_id": id(n), "workspace_scope": workspace, "created_at_ms": 1, "updated_at_ms": 2,
