@@ -79,7 +79,7 @@ fn measure(place: &Place, sessions: u32) {
         }
     }
     let scan = median(&mut scans);
-    let mut row = |what: &str, times: &mut [Duration]| {
+    let row = |what: &str, times: &mut [Duration]| {
         let (p50, p95) = (median(times), times[times.len() * 95 / 100]);
         let ms = |time: Duration| time.as_secs_f64() * 1e3;
         let ratio = ms(p50) / ms(scan);
