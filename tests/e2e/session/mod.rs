@@ -1,5 +1,6 @@
 //! Sessions: the built `cosh-core` over its standard input and output.
 
+mod cli;
 mod daemon;
 mod health;
 mod listing;
