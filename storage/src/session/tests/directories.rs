@@ -3,9 +3,11 @@
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use cofferdam_tests::files::{chmod, mkdir, remove, rename, symlink, write};
+use rustix::fs::CWD;
 
 use super::site::{ARRAY, Site, envelope, id, page, planned, put};
 use crate::disk::{Disk, FaultHook, Op};
@@ -81,6 +83,40 @@ fn a_link_anywhere_below_the_root_is_refused_whenever_it_comes() {
     every_reading_is_refused(&store);
     assert!(is_io(store.scope.for_writing(&Disk::default())));
     assert!(is_io(store.list(20, None, true)));
+}
+
+#[test]
+fn a_directory_that_becomes_a_link_at_any_moment_leads_nowhere_else() {
+    let site = Site::new();
+    site.put_ready(&id(1), 1);
+    // Whoever followed the link would find a session that looks healthy.
+    let elsewhere = site.path("elsewhere");
+    put(&elsewhere, &id(2), envelope(&id(2), &site.workspace()), 1);
+    let link = site.path("link");
+    symlink(&elsewhere, &link);
+    let (scope, stop) = (site.scope(), AtomicBool::new(false));
+    std::thread::scope(|threads| {
+        threads.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                Disk::default().exchange((CWD, &scope), (CWD, &link)).unwrap();
+            }
+        });
+        let (mut found, mut refused, mut wrong) = (0, 0, None);
+        for _ in 0..1_000_000 {
+            let store = site.open(&site.workspace(), Config::DEFAULT_DIR);
+            match store.and_then(|store| store.plan(&[], None, None)) {
+                Ok(plan) if plan.clearable == [id(1)] => found += 1,
+                Err(Error::Io { .. }) => refused += 1,
+                other => wrong = Some(other),
+            }
+            if wrong.is_some() || found.min(refused) == 200 {
+                break;
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+        assert!(wrong.is_none(), "{wrong:?}");
+        assert!(found.min(refused) == 200, "{found} found, {refused} refused");
+    });
 }
 
 #[test]
