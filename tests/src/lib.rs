@@ -15,6 +15,7 @@ pub mod files;
 pub mod mount;
 pub mod pod;
 pub mod process;
+pub mod program;
 pub mod project;
 pub mod session;
 pub mod site;

@@ -4,21 +4,13 @@ mod place;
 mod words;
 
 use std::collections::VecDeque;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::thread::JoinHandle;
-use std::time::Duration;
+use std::ops::{Deref, DerefMut};
+use std::process::Command;
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::PidfdFlags;
+use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
-use crate::process::end;
-use crate::wire::PATIENCE;
+use crate::program::LineProgram;
 
 pub use place::PodSite;
 pub use words::{ended, held, is_event, reserve, told, turn, with};
@@ -29,12 +21,7 @@ const MAX_LINE: usize = 4 << 20;
 /// A running sidecar and its host. Killed when dropped.
 #[derive(Debug)]
 pub struct Sidecar {
-    child: Child,
-    stdin: Option<ChildStdin>,
-    /// Until somebody listens.
-    stdout: Option<ChildStdout>,
-    lines: Option<Receiver<Vec<u8>>>,
-    stderr: Option<JoinHandle<String>>,
+    program: LineProgram,
     /// Lines that came before the answer somebody waited for.
     passed: VecDeque<Value>,
     asked: u64,
@@ -49,57 +36,11 @@ impl Sidecar {
         sidecar
     }
 
-    /// Starts a sidecar whose output nobody reads before [`Sidecar::listen`].
+    /// Starts a sidecar whose output nobody reads before [`LineProgram::listen`].
     #[track_caller]
     pub fn spawn_unheard(command: &mut Command) -> Self {
-        let mut child = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap_or_else(|e| panic!("{command:?}: {e}"));
-        let mut errors = child.stderr.take().unwrap();
-        let stderr = std::thread::spawn(move || {
-            let mut text = Vec::new();
-            let _ = errors.read_to_end(&mut text);
-            String::from_utf8_lossy(&text).into_owned()
-        });
-        Self {
-            stdin: child.stdin.take(),
-            stdout: child.stdout.take(),
-            child,
-            lines: None,
-            stderr: Some(stderr),
-            passed: VecDeque::new(),
-            asked: 0,
-        }
-    }
-
-    /// Reads its output from now on.
-    pub fn listen(&mut self) {
-        let mut output = BufReader::new(self.stdout.take().unwrap());
-        let (lines, received) = channel();
-        std::thread::spawn(move || {
-            loop {
-                let mut line = Vec::new();
-                match output.read_until(b'\n', &mut line) {
-                    // The test may have lost interest.
-                    Ok(read) if read > 0 => drop(lines.send(line)),
-                    _ => return,
-                }
-            }
-        });
-        self.lines = Some(received);
-    }
-
-    /// Closes the host's end of its output, of which nothing was read.
-    pub fn hang_up(&mut self) {
-        drop(self.stdout.take().unwrap());
-    }
-
-    /// Its process id.
-    pub fn pid(&self) -> u32 {
-        self.child.id()
+        let program = LineProgram::spawn_unheard(command, "the sidecar");
+        Self { program, passed: VecDeque::new(), asked: 0 }
     }
 
     /// Sends a request under an id of its own, which is returned, and does not wait.
@@ -108,26 +49,6 @@ impl Sidecar {
         let id = format!("q{}", self.asked);
         self.send_line(json!({"id": id, "method": method, "params": params}).to_string());
         id
-    }
-
-    /// Sends bytes and a newline.
-    pub fn send_line(&mut self, line: impl AsRef<[u8]>) {
-        self.send_bytes([line.as_ref(), b"\n"].concat());
-    }
-
-    /// Sends bytes as they are.
-    pub fn send_bytes(&mut self, bytes: impl AsRef<[u8]>) {
-        self.stdin.as_mut().unwrap().write_all(bytes.as_ref()).unwrap();
-    }
-
-    /// The host's end of its input, for a thread that writes without reading.
-    pub fn take_stdin(&mut self) -> ChildStdin {
-        self.stdin.take().unwrap()
-    }
-
-    /// Says that nothing more will be sent.
-    pub fn end(&mut self) {
-        drop(self.stdin.take());
     }
 
     /// The next line it prints; `None` if its output has ended.
@@ -139,11 +60,7 @@ impl Sidecar {
 
     #[track_caller]
     fn fresh_line(&mut self) -> Option<Value> {
-        match self.lines.as_ref().unwrap().recv_timeout(PATIENCE) {
-            Ok(line) => Some(frame(&line)),
-            Err(RecvTimeoutError::Timeout) => panic!("the sidecar says nothing; before: {:?}", self.passed),
-            Err(RecvTimeoutError::Disconnected) => None,
-        }
+        self.program.next_line().map(|line| frame(&line))
     }
 
     /// The next line that is wanted; the others stay in their order.
@@ -313,33 +230,10 @@ impl Sidecar {
     /// The same; returns what it had said and nobody had looked at. A line of which only a part came is no line.
     pub fn kill_and_hear(mut self) -> Vec<Value> {
         self.signal(Signal::SIGKILL);
-        let rest = self.lines.as_ref().unwrap().iter().filter(|line| line.ends_with(b"\n"));
+        let rest = std::iter::from_fn(|| self.program.next_line()).filter(|line| line.ends_with(b"\n"));
         let said = self.passed.drain(..).chain(rest.map(|line| frame(&line))).collect();
         self.wait();
         said
-    }
-
-    /// Sends a signal.
-    pub fn signal(&self, signal: Signal) {
-        let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap());
-        kill(pid, signal).unwrap();
-    }
-
-    /// Whether it has ended within `time` from now.
-    pub fn ends_within(&self, time: Duration) -> bool {
-        let pid = rustix::process::Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
-        let process = rustix::process::pidfd_open(pid, PidfdFlags::empty()).unwrap();
-        let time = Timespec::try_from(time).unwrap();
-        poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&time)).unwrap() == 1
-    }
-
-    /// Waits until it has ended; returns its exit code (negative: a signal) and what it logged to stderr.
-    #[track_caller]
-    pub fn wait(&mut self) -> (i32, String) {
-        assert!(self.ends_within(PATIENCE), "the sidecar does not end");
-        let status = self.child.wait().unwrap();
-        let stderr = self.stderr.take().map(|reader| reader.join().unwrap()).unwrap_or_default();
-        (status.code().or(status.signal().map(|signal| -signal)).unwrap(), stderr)
     }
 
     #[track_caller]
@@ -349,9 +243,17 @@ impl Sidecar {
     }
 }
 
-impl Drop for Sidecar {
-    fn drop(&mut self) {
-        end(&mut self.child, self.stderr.take(), "the sidecar");
+impl Deref for Sidecar {
+    type Target = LineProgram;
+
+    fn deref(&self) -> &LineProgram {
+        &self.program
+    }
+}
+
+impl DerefMut for Sidecar {
+    fn deref_mut(&mut self) -> &mut LineProgram {
+        &mut self.program
     }
 }
 
