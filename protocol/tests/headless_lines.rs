@@ -1,4 +1,5 @@
 //! Every recorded conversation of the existing program: its lines are read, and ours are written as it wrote its own.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::path::Path;
 

@@ -2,9 +2,12 @@
 
 mod cli;
 mod daemon;
+mod headless;
 mod health;
 mod listing;
+mod replay;
 mod requests;
+mod scripts;
 
 use cofferdam_tests::session::SessionSite;
 

@@ -1,5 +1,6 @@
 //! Sessions in a place of their own, and the built `cosh-core` that manages them.
 
+mod headless;
 mod place;
 
 use std::fs::File;
@@ -14,6 +15,7 @@ use serde_json::{Value, json};
 
 use crate::user;
 
+pub use headless::Headless;
 pub use place::{ARRAY, Place, directory_name, envelope, id, put, recorded};
 
 /// A test's own place, with the program.

@@ -99,6 +99,7 @@ async fn begin(
     };
     let tools = selected(tool::all(&parts.processes), tools.as_deref()).map_err(|unknown| {
         let text = format!("unknown tools: {}", unknown.join(", "));
+        tracing::error!("{text}");
         let line = ErrorLine::of_client(&envelope.session_id, "InvalidToolSelection", text);
         Refused { line, ended: Ended::UnknownTools }
     })?;

@@ -45,17 +45,31 @@ async fn a_denied_call_is_an_error_to_the_provider() {
     goes_on(&mut bench, "tool c1 Tool call denied: not now").await;
 }
 
+/// A client that has carried the command out itself.
+async fn carried_out(exit_code: Option<i64>) -> Bench {
+    let bench = asked().await;
+    let executed = HostExecuted { content: "out".to_owned(), exit_code };
+    bench.verdict("req-0", Verdict::HostExecuted(executed)).await;
+    bench
+}
+
 #[actix::test]
-async fn what_a_client_has_carried_out_itself_is_told_to_it_only_if_it_failed() {
-    for (exit_code, told) in [(None, false), (Some(0), false), (Some(2), true)] {
-        let mut bench = asked().await;
-        let executed = HostExecuted { content: "out".to_owned(), exit_code };
-        bench.verdict("req-0", Verdict::HostExecuted(executed)).await;
-        if told {
-            bench.hears(&["tool c1 failed: out"]).await;
-        }
-        goes_on(&mut bench, "tool c1 out").await;
-    }
+async fn what_a_client_has_carried_out_itself_is_not_told_to_it() {
+    let mut bench = carried_out(Some(0)).await;
+    goes_on(&mut bench, "tool c1 out").await;
+}
+
+#[actix::test]
+async fn what_a_client_has_carried_out_without_knowing_how_it_ended_is_not_told_to_it_either() {
+    let mut bench = carried_out(None).await;
+    goes_on(&mut bench, "tool c1 out").await;
+}
+
+#[actix::test]
+async fn that_what_a_client_has_carried_out_failed_is_told() {
+    let mut bench = carried_out(Some(2)).await;
+    bench.hears(&["tool c1 failed: out"]).await;
+    goes_on(&mut bench, "tool c1 out").await;
 }
 
 #[actix::test]

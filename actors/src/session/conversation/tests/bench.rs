@@ -4,6 +4,7 @@ use std::future::{Future, pending};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use actix::{Actor, Context, Handler, ResponseFuture};
 use cofferdam_protocol::session::headless::*;
@@ -15,6 +16,7 @@ use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
+use tokio::time::{pause, timeout};
 
 use crate::session::conversation::{
     Conversation, Ended, Envelope, Line, LineSource, Lines, OutputSink, Parts, Place, Processes, Provider,
@@ -61,9 +63,16 @@ pub(super) struct Write {
     reply: oneshot::Sender<Persisted>,
 }
 
+/// What must happen. In virtual time nothing is waited for once everybody waits.
+async fn soon<T>(what: impl Future<Output = Option<T>>) -> T {
+    let waited = timeout(Duration::from_secs(60), what).await;
+    waited.expect("everybody waits").expect("it will not happen any more")
+}
+
 impl Bench {
     /// A conversation that is kept.
     pub(super) fn new() -> Self {
+        pause();
         let dir = tempfile::tempdir().unwrap();
         let parts = StoreParts {
             disk: Disk::default(),
@@ -151,7 +160,7 @@ impl Bench {
 
     /// The next line, in short.
     pub(super) async fn heard(&mut self) -> String {
-        brief(self.said.recv().await.expect("the conversation says nothing more"))
+        brief(soon(self.said.recv()).await)
     }
 
     /// The next lines.
@@ -173,7 +182,7 @@ impl Bench {
 
     /// The next question to the provider.
     pub(super) async fn question(&mut self) -> Question {
-        self.questions.recv().await.expect("the provider is asked nothing more")
+        soon(self.questions.recv()).await
     }
 
     /// The provider is not asked.
@@ -184,12 +193,12 @@ impl Bench {
 
     /// The next call of the tool.
     pub(super) async fn call(&mut self) -> ToolCalled {
-        self.calls.recv().await.expect("the tool is not called any more")
+        soon(self.calls.recv()).await
     }
 
     /// The next conversation that is to be kept.
     pub(super) async fn write(&mut self) -> Write {
-        self.writes.recv().await.expect("nothing more is kept")
+        soon(self.writes.recv()).await
     }
 
     /// Has the next one kept; returns its messages, in short.
@@ -216,7 +225,7 @@ impl Bench {
     /// How it ended.
     pub(super) async fn ended(self) -> Ended {
         let Self { ended, mut said, .. } = self;
-        let ended = ended.await.unwrap();
+        let ended = soon(async { ended.await.ok() }).await;
         assert_eq!(said.recv().await.map(brief), None, "that was said and not heard");
         ended
     }
@@ -271,7 +280,7 @@ impl Question {
 
     /// Waits until nobody wants the answer any more.
     pub(super) async fn given_up(&self) {
-        self.pieces.closed().await;
+        soon(async { Some(self.pieces.closed().await) }).await;
     }
 }
 
@@ -282,7 +291,7 @@ impl ToolCalled {
 
     /// Waits until nobody wants its outcome any more.
     pub(super) async fn given_up(&mut self) {
-        self.outcome.closed().await;
+        soon(async { Some(self.outcome.closed().await) }).await;
     }
 }
 
