@@ -200,3 +200,25 @@ fn copy_dir(from: &Path, to: &Path, left: &mut u64, links: &mut Links) {
         set_mtime(to, meta.mtime(), meta.mtime_nsec());
     }
 }
+
+/// A file that is locked as another program would lock it, until this is dropped.
+#[derive(Debug)]
+pub struct Locked(File);
+
+impl Locked {
+    /// Locks a file, which is made if it is not there.
+    pub fn new(path: impl AsRef<Path>) -> Self {
+        let path = path.as_ref();
+        let file = File::options().create(true).append(true).open(path);
+        let file = file.unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        file.try_lock().unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        Self(file)
+    }
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        // To close it is not enough: a process that another test is just starting may have it, too.
+        let _ = self.0.unlock();
+    }
+}

@@ -4,10 +4,9 @@
 //! recorded that is a service, a script answers the same.
 
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::path::Path;
 
-use cofferdam_tests::files::{names, read, write};
+use cofferdam_tests::files::{Locked, names, read, write};
 use cofferdam_tests::program::LineProgram;
 use cofferdam_tests::session::{Headless, SessionSite, recorded};
 use nix::sys::signal::Signal;
@@ -76,7 +75,7 @@ fn replay(name: &str, meanwhile: Meanwhile, prepare: impl FnOnce(&SessionSite)) 
     prepare(&site);
     let argv: Vec<&str> = run["argv"].as_array().unwrap().iter().map(|word| word.as_str().unwrap()).collect();
     let resumed = argv.iter().skip_while(|word| **word != "--resume").nth(1).copied();
-    let mut lock: Option<File> = match meanwhile {
+    let mut lock: Option<Locked> = match meanwhile {
         Meanwhile::Locked | Meanwhile::LockedAtFirst => Some(site.lock(resumed.unwrap())),
         _ => None,
     };

@@ -1,13 +1,12 @@
 //! A running `cosh-core --headless`, and its client.
 
-use std::fs::File;
 use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
 use super::SessionSite;
-use crate::files::{read, write};
+use crate::files::{Locked, read, write};
 use crate::program::LineProgram;
 
 /// A conversation that runs. Killed when dropped.
@@ -76,12 +75,8 @@ impl SessionSite {
     }
 
     /// Writes a session as if somebody else did, for as long as the result is kept.
-    pub fn lock(&self, id: &str) -> File {
-        let path = self.scope().join(format!(".{id}.lock"));
-        write(&path, "");
-        let file = File::open(path).unwrap();
-        file.try_lock().unwrap();
-        file
+    pub fn lock(&self, id: &str) -> Locked {
+        Locked::new(self.scope().join(format!(".{id}.lock")))
     }
 }
 

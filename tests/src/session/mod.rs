@@ -2,6 +2,7 @@
 
 mod headless;
 mod place;
+mod turn;
 
 use std::fs::File;
 use std::io::Write;
@@ -17,6 +18,7 @@ use crate::user;
 
 pub use headless::Headless;
 pub use place::{ARRAY, Place, directory_name, envelope, id, put, recorded};
+pub use turn::Turn;
 
 /// A test's own place, with the program.
 #[derive(Debug)]

@@ -1,11 +1,8 @@
 //! What is removed, in which order, and what is left alone.
 
-use std::os::fd::AsFd;
-
-use cofferdam_tests::files::{chmod, fifo, mkdir, names, read, remove, symlink, write};
+use cofferdam_tests::files::{Locked, chmod, fifo, mkdir, names, read, remove, symlink, write};
 use cofferdam_tests::skip;
 use cofferdam_tests::user::{NOBODY, as_user, give_all, is_root};
-use rustix::fs::FlockOperation;
 
 use super::site::{ARRAY, Site, envelope, id, put};
 use super::talk::fresh;
@@ -46,8 +43,7 @@ fn each_id_is_cleared_for_itself_in_the_order_asked_for() {
     assert_eq!(skipped(&cleared), ["active_session", "not_found", "not_found", "invalid_id"]);
     let texts: Vec<_> = cleared.skipped.iter().map(|(id, _)| id.as_str()).collect();
     assert_eq!(texts, [&asked[0], &asked[2], &asked[3], &asked[4]]);
-    let left = [1, 4].map(|n| [format!(".{}.lock", id(n)), format!("{}.json", id(n))]).concat();
-    let mut left = left;
+    let mut left = [1, 4].map(|n| [format!(".{}.lock", id(n)), format!("{}.json", id(n))]).concat();
     left.sort_unstable();
     assert_eq!(names(site.scope()), left);
 }
@@ -101,11 +97,7 @@ fn a_session_whose_lock_is_held_stays() {
     store.persist(&mut fresh(&site, &id(1))).unwrap();
     let paths =
         [site.scope().join(format!(".{}.lock", id(1))), site.legacy().join(format!("{}.json", id(2)))];
-    let held = paths.map(|path| {
-        let file = std::fs::File::open(path).unwrap();
-        rustix::fs::flock(file.as_fd(), FlockOperation::NonBlockingLockExclusive).unwrap();
-        file
-    });
+    let held = paths.map(Locked::new);
     assert_eq!(skipped(&clear(&store, &[1, 2])), ["conflict", "conflict"]);
     assert!(store.load(&id(1)).is_ok() && store.load(&id(2)).is_ok());
     drop(held);

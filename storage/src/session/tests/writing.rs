@@ -3,8 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 
 use cofferdam_protocol::session::{Compaction, Envelope, limits};
-use cofferdam_tests::files::{mkdir, names, read, remove, set_mtime, symlink, write};
-use rustix::fs::FlockOperation;
+use cofferdam_tests::files::{Locked, mkdir, names, read, remove, set_mtime, symlink, write};
 
 use super::site::{ARRAY, Site, envelope, id, put};
 use super::talk::{fresh, said, temporary, texts};
@@ -303,20 +302,13 @@ fn a_summary_stands_for_the_messages_as_they_are_written() {
     assert_eq!(compaction.summary, "they spoke; password=<redacted>");
 }
 
-/// Locks a file as another program does.
-fn hold(path: impl AsRef<std::path::Path>) -> std::fs::File {
-    let file = std::fs::File::options().read(true).open(path).unwrap();
-    rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).unwrap();
-    file
-}
-
 #[test]
 fn a_lock_that_somebody_holds_is_a_conflict_until_it_is_given_back() {
     let site = Site::new();
     let store = site.store();
     let mut talk = fresh(&site, &id(1));
     store.persist(&mut talk).unwrap();
-    let held = hold(site.scope().join(format!(".{}.lock", id(1))));
+    let held = Locked::new(site.scope().join(format!(".{}.lock", id(1))));
     is_conflict(store.persist(&mut talk));
     assert_eq!(talk.generation, 1);
     drop(held);
@@ -324,7 +316,7 @@ fn a_lock_that_somebody_holds_is_a_conflict_until_it_is_given_back() {
 
     put(&site.legacy(), &id(2), ARRAY, 77);
     let store = site.store();
-    let held = hold(site.legacy().join(format!("{}.json", id(2))));
+    let held = Locked::new(site.legacy().join(format!("{}.json", id(2))));
     let mut talk = store.load(&id(2)).unwrap();
     is_conflict(store.persist(&mut talk));
     drop(held);
