@@ -257,7 +257,7 @@ fn what_can_be_resumed_goes_on_as_recorded() {
 #[test]
 fn signals_do_what_they_did_and_nothing_is_kept_of_the_turn() {
     for name in ["signal-sigint-during-turn", "signal-sigterm-during-turn"] {
-        let site = replay(name, Meanwhile::Nothing, |site| super::scripts::hold(site));
+        let site = replay(name, Meanwhile::Nothing, super::scripts::hold);
         assert!(!site.scope().exists(), "{name}");
     }
 }
