@@ -66,13 +66,11 @@ impl Clear {
         if self.shown.as_json() {
             return self.report(run, &ClearReport::default());
         }
-        let protected = planned.protected_session_ids.len();
-        Ok(match protected {
-            0 => run.terminal.print("No conversations to remove.")?,
-            _ => {
-                run.terminal.print(format_args!("No conversations to remove; {protected} are protected."))?
-            }
-        })
+        let but = match planned.protected_session_ids.len() {
+            0 => String::new(),
+            protected => format!(" but {protected} that are protected"),
+        };
+        Ok(run.terminal.print(format_args!("No conversations to remove{but}."))?)
     }
 
     /// Says what became of each conversation. Anything but "removed" is a failure.
