@@ -14,7 +14,7 @@ use super::site;
 fn health(site: &SessionSite, text: &str) -> (Health, String) {
     site.put(&id(1), text, 7);
     let row = site.inspect(1);
-    assert_eq!(site.list(json!({})).0, [row.clone()]);
+    assert_eq!(site.list(json!({})).0, std::slice::from_ref(&row));
     if matches!(row.health, Health::Corrupt | Health::Incompatible) {
         assert_eq!((row.created_at_ms, row.updated_at_ms), (7000, 7000));
         assert_eq!((row.model, row.message_count, row.first_prompt), (None, 0, None));

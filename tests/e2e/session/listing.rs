@@ -89,7 +89,7 @@ fn preview(site: &SessionSite, messages: &[(&str, &str)]) -> Option<String> {
         messages.iter().map(|(role, text)| json!({"role": role, "content": text})).collect();
     site.put(&id(1), json!(messages).to_string(), 1);
     let row = site.inspect(1);
-    assert_eq!(site.list(json!({})).0, [row.clone()]);
+    assert_eq!(site.list(json!({})).0, std::slice::from_ref(&row));
     row.first_prompt
 }
 

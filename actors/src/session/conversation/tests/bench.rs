@@ -280,7 +280,11 @@ impl Question {
 
     /// Waits until nobody wants the answer any more.
     pub(super) async fn given_up(&self) {
-        soon(async { Some(self.pieces.closed().await) }).await;
+        soon(async {
+            self.pieces.closed().await;
+            Some(())
+        })
+        .await;
     }
 }
 
@@ -291,7 +295,11 @@ impl ToolCalled {
 
     /// Waits until nobody wants its outcome any more.
     pub(super) async fn given_up(&mut self) {
-        soon(async { Some(self.outcome.closed().await) }).await;
+        soon(async {
+            self.outcome.closed().await;
+            Some(())
+        })
+        .await;
     }
 }
 

@@ -91,8 +91,7 @@ struct Walk {
 
 impl Walk {
     fn new(first: u64) -> Self {
-        let mut state = State::default();
-        state.next = Generation(NonZeroU64::new(first).unwrap());
+        let state = State { next: Generation(NonZeroU64::new(first).unwrap()), ..State::default() };
         Self { state, turns: Vec::new(), over: Vec::new() }
     }
 
