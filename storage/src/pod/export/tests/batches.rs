@@ -80,7 +80,7 @@ fn whichever_batch_the_process_dies_in_what_was_done_is_known_and_can_be_undone(
     assert_eq!(exported, [0, 1000, MANY]);
 }
 
-fn count(seen: &[Op], op: Op) -> usize {
+fn times(seen: &[Op], op: Op) -> usize {
     seen.iter().filter(|seen| **seen == op).count()
 }
 
@@ -106,7 +106,7 @@ fn few_files_are_synced_one_by_one_and_many_with_the_whole_filesystem() {
         let request = lab.request(&["out"]);
         lab.run_on(&disk, request).unwrap();
         let seen = recorder.take();
-        let found = (count(&seen, Op::Fsync), count(&seen, Op::Syncfs));
+        let found = (times(&seen, Op::Fsync), times(&seen, Op::Syncfs));
         assert_eq!(found, expected, "{count} files, in the way: {are_in_the_way}");
     }
 }
@@ -126,7 +126,7 @@ fn a_large_file_is_copied_whole_with_the_hash_of_what_was_written() {
         assert_eq!(record.status, ExportStatus::Completed);
         assert_eq!(record.items[0].hash, blake3::hash(bytes).to_hex().to_string());
         assert!(files::read(lab.at("target/x")) == bytes);
-        assert_eq!(count(&recorder.take(), Op::Writeback), 1, "the disk begins before the end");
+        assert_eq!(times(&recorder.take(), Op::Writeback), 1, "the disk begins before the end");
     }
 }
 
