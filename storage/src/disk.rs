@@ -6,11 +6,12 @@
 use std::ffi::CStr;
 use std::fmt;
 use std::io;
+use std::num::NonZeroU64;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, Timestamps, XattrFlags};
+use rustix::fs::{Advice, AtFlags, Mode, OFlags, RenameFlags, Timestamps, XattrFlags};
 use rustix::path::Arg;
 
 #[cfg(test)]
@@ -27,6 +28,8 @@ pub enum Op {
     Fsync,
     /// syncfs a whole filesystem.
     Syncfs,
+    /// Begin to write a part of a file back to its disk.
+    Writeback,
     /// Move a name; with or without replacing.
     Rename,
     /// Exchange two names.
@@ -120,6 +123,13 @@ impl Disk {
     pub fn fsync(&self, file: impl AsFd) -> io::Result<()> {
         self.hook.before(Op::Fsync)?;
         Ok(rustix::fs::fsync(file)?)
+    }
+
+    /// Has the kernel begin to write what a part of a file holds back to the disk, and waits for none of it: an fsync later
+    /// has so much less to do. Of what is on the disk already memory may be given back.
+    pub fn begin_writeback(&self, file: impl AsFd, offset: u64, len: NonZeroU64) -> io::Result<()> {
+        self.hook.before(Op::Writeback)?;
+        Ok(rustix::fs::fadvise(file, offset, Some(len), Advice::DontNeed)?)
     }
 
     /// Makes everything written to the filesystem that holds `file` durable.

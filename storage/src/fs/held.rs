@@ -23,23 +23,28 @@ impl Root {
     /// Holds what stands at a path beneath, the root itself for [`RelPath::ROOT`]. A link at the end is held itself; one
     /// on the way is `ELOOP`, something mounted on the way or at the end `EXDEV`.
     pub fn hold(&self, path: &RelPath) -> io::Result<Held> {
-        let mut fd = self.as_fd().try_clone_to_owned()?;
-        let mut stat = stat_fd(&fd)?;
-        let mount = stat.mount;
+        let mut held: Option<Held> = None;
         for name in path.components() {
-            match stat.kind {
-                FileKind::Directory => {}
-                FileKind::Symlink => return Err(Errno::LOOP.into()),
-                _ => return Err(Errno::NOTDIR.into()),
-            }
+            let from = match &held {
+                None => self.as_fd(),
+                Some(Held { fd, stat }) => match stat.kind {
+                    FileKind::Directory => fd.as_fd(),
+                    FileKind::Symlink => return Err(Errno::LOOP.into()),
+                    _ => return Err(Errno::NOTDIR.into()),
+                },
+            };
             let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            fd = rustix::fs::openat(&fd, name.as_bytes(), flags, Mode::empty())?;
-            stat = stat_fd(&fd)?;
-            if stat.mount != mount {
+            let fd = rustix::fs::openat(from, name.as_bytes(), flags, Mode::empty())?;
+            let stat = stat_fd(&fd)?;
+            if stat.mount != self.mount() {
                 return Err(Errno::XDEV.into());
             }
+            held = Some(Held { fd, stat });
         }
-        Ok(Held { fd, stat })
+        match held {
+            Some(held) => Ok(held),
+            None => Ok(Held { fd: self.as_fd().try_clone_to_owned()?, stat: stat_fd(self)? }),
+        }
     }
 }
 

@@ -42,6 +42,11 @@ impl Root {
         Ok(Self { fd: dir.as_fd().try_clone_to_owned()?, mount })
     }
 
+    /// The mount it is on.
+    pub(super) fn mount(&self) -> u64 {
+        self.mount
+    }
+
     /// What tells this directory from any other that ever stood at its path.
     pub fn identity(&self) -> io::Result<FileIdentity> {
         FileIdentity::of(&self.fd)

@@ -101,15 +101,20 @@ fn the_end_of_input_does_not_wait_for_a_long_export_and_the_next_start_says_what
     assert_eq!(files::names(site.outside()), [""; 0]);
 }
 
-/// Directories with files to export, and with files in their way; as many as two batches.
-fn two_batches(site: &PodSite) -> (PathBuf, Tree, Tree) {
+/// More files than an export writes in a batch.
+const EXPORTED: usize = 1100;
+/// More files than an undo takes back in one.
+const UNDONE: usize = 300;
+
+/// Directories with so many files to export, and with files in their way.
+fn filled(site: &PodSite, count: usize) -> (PathBuf, Tree, Tree) {
     let (pod, dir) = with_files(site, &[]);
     pod.shutdown();
     let outside = site.outside();
     files::mkdir(dir.join("d"));
     files::mkdir(outside.join("d"));
-    (0..300).for_each(|n| files::write(dir.join(format!("d/{n}")), format!("new {n}")));
-    (0..300).step_by(3).for_each(|n| files::write(outside.join(format!("d/{n}")), format!("old {n}")));
+    (0..count).for_each(|n| files::write(dir.join(format!("d/{n}")), format!("new {n}")));
+    (0..count).step_by(3).for_each(|n| files::write(outside.join(format!("d/{n}")), format!("old {n}")));
     let (made, target) = (Tree::read(&dir), Tree::read(&outside));
     (dir, made, target)
 }
@@ -141,12 +146,12 @@ fn wherever_an_export_is_killed_nothing_is_lost_and_what_was_done_can_be_undone(
         "intended#2",
         "renamed",
         "renamed#2",
-        "saved",
-        "saved#2",
+        "done",
+        "done#2",
     ] {
         for mode in ["copy", "move"] {
             let (site, what) = (site(), format!("{mode} killed at {step}"));
-            let (dir, made, target) = two_batches(&site);
+            let (dir, made, target) = filled(&site, EXPORTED);
             let pod = site.start_with_fault(&format!("export.{step}=kill"));
             die(pod, "export.create", export(&site, &["d"], json!({"mode": mode})));
             let mut pod = site.start();
@@ -182,7 +187,7 @@ fn wherever_an_undo_is_killed_it_can_be_finished() {
     for step in ["begun", "returned", "replaced", "removed", "removed#2", "saved", "saved#2"] {
         for mode in ["copy", "move"] {
             let (site, what) = (site(), format!("{mode} killed at {step}"));
-            let (dir, made, target) = two_batches(&site);
+            let (dir, made, target) = filled(&site, UNDONE);
             let mut pod = site.start();
             let record = create(&mut pod, export(&site, &["d"], json!({"mode": mode})));
             assert_eq!(record["status"], "completed", "{what}");

@@ -14,6 +14,9 @@ use super::schema::{export_items, exports};
 use crate::pod::error::{Error, Result};
 use crate::pod::model::{ExportPage, KeptExport};
 
+/// How many files a statement puts; SQLite takes 32766 values.
+const ROWS: usize = 1000;
+
 #[derive(Queryable)]
 struct ExportRow {
     key: i64,
@@ -31,7 +34,7 @@ struct ExportRow {
 }
 
 #[derive(Queryable, Insertable)]
-#[diesel(table_name = export_items)]
+#[diesel(table_name = export_items, treat_none_as_default_value = false)]
 struct ItemRow {
     export: i64,
     position: i64,
@@ -212,11 +215,7 @@ pub(super) fn insert(database: &mut SqliteConnection, record: &ExportRecord) -> 
         ))
         .execute(database)?;
     let key: i64 = known.select(exports::key).first(database)?;
-    for (item, position) in record.items.iter().zip(0..) {
-        diesel::insert_into(export_items::table)
-            .values(&ItemRow::of(key, position, item)?)
-            .execute(database)?;
-    }
+    put_rows(database, key, record.items.iter().enumerate())?;
     Ok(true)
 }
 
@@ -228,11 +227,20 @@ pub(super) fn put_items(
 ) -> Result<()> {
     let key = exports::table.filter(exports::id.eq(export)).select(exports::key);
     let Some(key) = key.first::<i64>(database).optional()? else { return Ok(()) };
-    for (position, item) in items {
-        let position = i64::try_from(*position).unwrap_or(i64::MAX);
-        diesel::replace_into(export_items::table)
-            .values(&ItemRow::of(key, position, item)?)
-            .execute(database)?;
+    put_rows(database, key, items.iter().map(|(position, item)| (*position, item)))
+}
+
+/// Inserts or replaces files of the record with that key.
+fn put_rows<'i>(
+    database: &mut SqliteConnection,
+    key: i64,
+    items: impl Iterator<Item = (usize, &'i ExportItem)>,
+) -> Result<()> {
+    let row = |(position, item)| ItemRow::of(key, i64::try_from(position).unwrap_or(i64::MAX), item);
+    let rows = items.map(row).collect::<Result<Vec<_>>>()?;
+    // One statement for many, since each column is given a value: most of what a row costs is its statement.
+    for rows in rows.chunks(ROWS) {
+        diesel::replace_into(export_items::table).values(rows).execute(database)?;
     }
     Ok(())
 }

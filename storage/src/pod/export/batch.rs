@@ -10,7 +10,7 @@ use rustix::fs::{Mode, OFlags};
 use super::ExportLog;
 use super::backup::{Kept, keep};
 use super::content::{MAX_FILE, Opened, Seen, dress, in_words, kind_in_words};
-use super::ground::{Dir, Ground, Place};
+use super::ground::{Dir, FEW, Ground, Place};
 use super::moves::{is_unknown, look, rename_exclusive};
 use super::names::{MOST_TRIES, Names, numbered};
 use super::notes::{Notes, time};
@@ -40,6 +40,8 @@ pub(super) struct Work<'a> {
     pub items: Vec<ExportItem>,
     /// Files that this export has written: on a filesystem that folds case they can be in the way of its others.
     pub written: HashSet<Place>,
+    /// Items that are done, of which the record does not say so yet.
+    pub unsaved: Vec<usize>,
     /// How many bytes were written.
     pub bytes: u64,
 }
@@ -52,6 +54,8 @@ struct Staged {
     seen: Seen,
     at: RelPath,
     dir: Dir,
+    /// Held open if it is made durable by itself.
+    new: Option<File>,
     ino: Place,
     wanted: Name,
     name: Name,
@@ -62,14 +66,23 @@ struct Staged {
 
 impl Work<'_> {
     /// Writes some files. What cannot be written is said in its item; an error means that the record could not be
-    /// saved.
-    pub(super) fn batch(&mut self, files: &[PlannedFile], log: &mut dyn ExportLog) -> Result<()> {
+    /// saved. `copied` is called after each file. How they ended is saved with whatever is saved next.
+    pub(super) fn batch(
+        &mut self,
+        files: &[PlannedFile],
+        log: &mut dyn ExportLog,
+        copied: &mut dyn FnMut(),
+    ) -> Result<()> {
         let mut staged = Vec::new();
         for file in files {
             match self.stage(file) {
-                Ok(new) => staged.push(new),
+                Ok((new, made)) => {
+                    let new = Staged { new: (files.len() <= FEW).then_some(made), ..new };
+                    staged.push(new);
+                }
                 Err(settled) => self.settle(file.item, settled),
             }
+            copied();
         }
         self.step("export.copied")?;
         let mut ready = Vec::new();
@@ -80,9 +93,12 @@ impl Work<'_> {
             }
         }
         self.step("export.kept")?;
-        if !ready.is_empty()
-            && let Err(error) = self.base.sync()
-        {
+        let held: Vec<&File> = ready.iter().filter_map(|new| new.new.as_ref()).collect();
+        let durable = match held.len() == ready.len() {
+            true => self.base.sync_changes(&held),
+            false => self.base.sync(),
+        };
+        if let Err(error) = durable {
             let why = format!("it could not be made durable: {}", in_words(&error));
             ready.drain(..).for_each(|new| self.give_up(&new, fail(why.clone())));
         }
@@ -94,26 +110,26 @@ impl Work<'_> {
         }
         let mut placed = Vec::new();
         for mut new in ready {
+            // Nobody can run a program that is open for writing.
+            new.new = None;
             match self.place(&mut new, log)? {
                 Ok(()) => placed.push(new),
                 Err(settled) => self.give_up(&new, settled),
             }
         }
         self.step("export.renamed")?;
-        let durable = if placed.is_empty() { Ok(()) } else { self.base.sync() };
+        let durable = if placed.is_empty() { Ok(()) } else { self.base.sync_changes(&[]) };
         for new in &placed {
             self.finish(new, durable.as_ref().err());
         }
         self.base.settle();
         self.source.settle();
-        self.notes.written.clear();
-        let all: Vec<usize> = files.iter().map(|file| file.item).collect();
-        self.save(log, &all)?;
-        self.step("export.saved")
+        self.unsaved.extend(files.iter().map(|file| file.item));
+        self.step("export.done")
     }
 
     /// Copies a file beside its place.
-    fn stage(&mut self, file: &PlannedFile) -> std::result::Result<Staged, Settled> {
+    fn stage(&mut self, file: &PlannedFile) -> std::result::Result<(Staged, File), Settled> {
         let failed = |what: &str| {
             let what = what.to_owned();
             move |error: io::Error| fail(format!("{what}: {}", in_words(&error)))
@@ -156,19 +172,21 @@ impl Work<'_> {
             item.message = format!("{NOT_WRITTEN}; {RENAMED}");
         }
         self.notes.written.insert(file.item, ino.1);
-        Ok(Staged {
+        let staged = Staged {
             item: file.item,
             from: file.from.clone(),
             seen: from.seen(),
             at: file.dir.clone(),
             dir,
+            new: None,
             ino,
             wanted: file.name.clone(),
             name,
             number,
             conflict,
             kept: None,
-        })
+        };
+        Ok((staged, new))
     }
 
     /// The name that a file gets as things stand.
@@ -224,6 +242,8 @@ impl Work<'_> {
         item.existed = true;
         self.notes.backups.insert(new.item, kept.note.clone());
         new.kept = Some(kept);
+        // What was kept may be a copy, which nobody holds: it becomes durable with everything else.
+        new.new = None;
         Ok(())
     }
 
@@ -344,13 +364,22 @@ impl Work<'_> {
 
     /// Makes some items and the notes durable.
     fn save(&mut self, log: &mut dyn ExportLog, items: &[usize]) -> Result<()> {
+        log.save(self.changes(items))
+    }
+
+    /// Some items, those that are done, and the notes, to be made durable.
+    pub(super) fn changes(&mut self, items: &[usize]) -> Vec<Change> {
+        let done = std::mem::take(&mut self.unsaved);
+        for item in &done {
+            self.notes.written.remove(item);
+        }
         self.notes.target = self.base.dirs.clone();
         self.notes.source = self.source.dirs.clone();
-        let items = items.iter().map(|at| (*at, self.items[*at].clone())).collect();
-        log.save(vec![
+        let items = done.iter().chain(items).map(|at| (*at, self.items[*at].clone())).collect();
+        vec![
             Change::PutExportItems { export: self.id.clone(), items },
             Change::PutExportNotes { export: self.id.clone(), notes: self.notes.text() },
-        ])
+        ]
     }
 
     pub(super) fn step(&self, name: &str) -> Result<()> {

@@ -8,7 +8,7 @@ use cofferdam_protocol::pod::{ExportItemStatus, ExportRecord, ExportStatus};
 use super::ExportLog;
 use super::batch::Work;
 use super::ground::Ground;
-use super::notes::{Dirs, Notes};
+use super::notes::Dirs;
 use super::plan::{ExportPlan, PlannedFile};
 use crate::disk::Disk;
 use crate::path::RelPath;
@@ -16,13 +16,13 @@ use crate::pod::error::Result;
 use crate::pod::model::Change;
 
 /// The most files of a batch.
-const BATCH_FILES: usize = 250;
+const BATCH_FILES: usize = 1000;
 /// The most bytes of a batch that has more than one file.
 const BATCH_BYTES: u64 = 64 << 20;
 
 impl ExportPlan {
     /// Carries the export out: the record with what is intended is durable before the first byte is written, and the
-    /// items of each batch once the batch is. `progress` is told how many of how many files are done.
+    /// items of each batch once the batch is. `progress` is told how many of how many files are copied.
     ///
     /// What cannot be written is said in its item. An error means that the record could not be saved; what was written
     /// then is found out by [`super::reconcile`].
@@ -50,39 +50,36 @@ impl ExportPlan {
             notes,
             items: std::mem::take(&mut record.items),
             written: HashSet::new(),
+            unsaved: Vec::new(),
             bytes: 0,
         };
         work.step("export.planned")?;
         let (mut done, total) = (0, files.len());
         progress(done, total);
         for batch in batches(&files) {
-            work.batch(batch, log)?;
-            done += batch.len();
-            progress(done, total);
+            work.batch(batch, log, &mut || {
+                done += 1;
+                progress(done, total);
+            })?;
         }
-        let notes = work.tidy(&emptied);
+        work.tidy(&emptied);
+        let mut changes = work.changes(&[]);
         record.items = work.items;
         let failed = record.items.iter().any(|item| item.status == ExportItemStatus::Fail);
         record.status = if failed { ExportStatus::Failed } else { ExportStatus::Completed };
-        log.save(vec![
-            Change::PutExportNotes { export: id.clone(), notes: notes.text() },
-            Change::SettleExport { export: id, status: record.status, undone_at: 0 },
-        ])?;
+        changes.push(Change::SettleExport { export: id, status: record.status, undone_at: 0 });
+        log.save(changes)?;
         Ok(record)
     }
 }
 
 impl Work<'_> {
     /// Removes directories that turned out not to be needed, and those that a move has emptied.
-    fn tidy(&mut self, emptied: &[RelPath]) -> Notes {
+    fn tidy(&mut self, emptied: &[RelPath]) {
         self.base.remove_made();
         emptied.iter().rev().for_each(|dir| self.source.remove_emptied(dir));
         self.base.settle();
         self.source.settle();
-        let mut notes = std::mem::take(&mut self.notes);
-        notes.target = std::mem::take(&mut self.base.dirs);
-        notes.source = std::mem::take(&mut self.source.dirs);
-        notes
     }
 }
 

@@ -2,8 +2,10 @@
 
 use std::fs::File;
 use std::io;
+use std::num::NonZeroU64;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
+use std::sync::mpsc;
 
 use rustix::fs::{Mode, Timespec, Timestamps, UTIME_OMIT};
 use rustix::io::Errno;
@@ -17,8 +19,14 @@ use crate::path::RelPath;
 /// The largest file that is copied.
 pub(super) const MAX_FILE: u64 = 1 << 30;
 
-/// How much is in memory of a file that is copied.
+/// How much of a file is read at once.
 const CHUNK: usize = 256 << 10;
+/// A file of that many bytes is hashed on a thread of its own while it is copied.
+const LARGE: u64 = 4 << 20;
+/// How many chunks may wait for that thread.
+const WAITING: usize = 4;
+/// After how many bytes of a large file the disk is told to begin with them.
+const WRITEBACK: u64 = 8 << 20;
 
 /// A regular file that is open for reading.
 #[derive(Debug)]
@@ -44,9 +52,9 @@ impl Seen {
 
 impl Opened {
     /// Opens `name` in `dir` if it is a regular file. Follows no link, enters no mount, and waits for nobody.
-    pub(super) fn at(dir: impl AsFd, name: &[u8]) -> io::Result<Self> {
+    pub(super) fn at(dir: &Root, name: &[u8]) -> io::Result<Self> {
         let name = RelPath::new(name).map_err(|_| io::ErrorKind::InvalidFilename)?;
-        let held = Root::held(dir)?.hold(&name)?;
+        let held = dir.hold(&name)?;
         if held.stat().kind != FileKind::File {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, kind_in_words(held.stat().kind)));
         }
@@ -59,32 +67,79 @@ impl Opened {
 
     /// The BLAKE3 of its content, as records have it.
     pub(super) fn hash(&self) -> io::Result<String> {
-        self.read(|_, _| Ok(()))
+        let mut hasher = blake3::Hasher::new();
+        self.read(|chunk, _| {
+            hasher.update(chunk);
+            Ok(())
+        })?;
+        Ok(in_hex(&hasher))
     }
 
     /// Copies it to the start of an empty file; the BLAKE3 of what was written.
     pub(super) fn copy_to(&self, disk: &Disk, to: &File) -> io::Result<String> {
-        self.read(|chunk, at| disk.write_all_at(to, chunk, at))
+        if self.stat.size >= LARGE {
+            return self.copy_large(disk, to);
+        }
+        let mut hasher = blake3::Hasher::new();
+        self.read(|chunk, at| {
+            hasher.update(chunk);
+            disk.write_all_at(to, chunk, at)
+        })?;
+        Ok(in_hex(&hasher))
     }
 
-    /// Fails if the file is not at rest meanwhile.
-    fn read(&self, mut take: impl FnMut(&[u8], u64) -> io::Result<()>) -> io::Result<String> {
-        let mut hasher = blake3::Hasher::new();
-        let mut buffer = vec![0; CHUNK.min(usize::try_from(self.stat.size).unwrap_or(CHUNK) + 1)];
+    /// The same; while this thread copies, another one hashes, and the disk writes.
+    fn copy_large(&self, disk: &Disk, to: &File) -> io::Result<String> {
+        std::thread::scope(|threads| {
+            // They end here, whatever happens, and the thread with them.
+            let (copied, to_hash) = mpsc::sync_channel::<Vec<u8>>(WAITING);
+            let (spent, to_fill) = mpsc::channel();
+            let hashing = std::thread::Builder::new().name("hash".to_owned());
+            let hashing = hashing.spawn_scoped(threads, move || {
+                let mut hasher = blake3::Hasher::new();
+                for chunk in to_hash {
+                    hasher.update(&chunk);
+                    // Nobody fills it any more once everything is read.
+                    let _ = spent.send(chunk);
+                }
+                in_hex(&hasher)
+            })?;
+            let mut begun = 0;
+            self.read(|chunk, at| {
+                disk.write_all_at(to, chunk, at)?;
+                let end = at + chunk.len() as u64;
+                if let Some(len) = NonZeroU64::new(end - begun).filter(|len| len.get() >= WRITEBACK) {
+                    // It only saves time.
+                    let _ = disk.begin_writeback(to, begun, len);
+                    begun = end;
+                }
+                let filled = std::mem::replace(chunk, to_fill.try_recv().unwrap_or_default());
+                copied.send(filled).map_err(|_| io::Error::other("the thread that hashes is gone"))
+            })?;
+            drop(copied);
+            hashing.join().map_err(|_| io::Error::other("the thread that hashes panicked"))
+        })
+    }
+
+    /// Reads all of it, chunk by chunk, into a buffer that may be exchanged for another one. Fails if the file is not at
+    /// rest meanwhile.
+    fn read(&self, mut take: impl FnMut(&mut Vec<u8>, u64) -> io::Result<()>) -> io::Result<()> {
+        let room = CHUNK.min(usize::try_from(self.stat.size).unwrap_or(CHUNK) + 1);
+        let mut buffer = Vec::new();
         let mut at = 0;
         loop {
+            buffer.resize(room, 0);
             let read = match self.file.read_at(&mut buffer, at) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 read => read?,
             };
-            let chunk = &buffer[..read];
-            if chunk.is_empty() {
-                break;
+            buffer.truncate(read);
+            if read > 0 {
+                take(&mut buffer, at)?;
+                at += read as u64;
             }
-            take(chunk, at)?;
-            hasher.update(chunk);
-            at += read as u64;
-            if at > self.stat.size {
+            // A read that comes back short has seen the end.
+            if read == 0 || at > self.stat.size || (at == self.stat.size && read < room) {
                 break;
             }
         }
@@ -93,7 +148,7 @@ impl Opened {
         if at != self.stat.size || Seen::of(&now) != self.seen() {
             return Err(io::Error::other("it changed while it was read"));
         }
-        Ok(hasher.finalize().to_hex().to_string())
+        Ok(())
     }
 
     /// Whether its inode changed since it was opened.
@@ -101,6 +156,11 @@ impl Opened {
         let now = stat_fd(&self.file)?;
         Ok(now.ctime != self.stat.ctime || Seen::of(&now) != self.seen())
     }
+}
+
+/// A hash as records have it.
+fn in_hex(hasher: &blake3::Hasher) -> String {
+    hasher.finalize().to_hex().to_string()
 }
 
 /// Gives a new file permission bits and a modification time, as far as the filesystem can hold them: FAT refuses most

@@ -1,6 +1,7 @@
 //! A directory that an export works beneath, and what it changes there in directories.
 
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -9,6 +10,7 @@ use std::rc::Rc;
 use rustix::fs::Mode;
 
 use super::content::set_mtime;
+use super::moves::is_unknown;
 use super::notes::{DirNote, Dirs, Time, Was, time};
 use crate::disk::Disk;
 use crate::fs::{Root, stat_fd};
@@ -32,13 +34,18 @@ pub(super) struct Ground<'a> {
 }
 
 /// A directory beneath.
-pub(super) type Dir = Rc<OwnedFd>;
+pub(super) type Dir = Rc<Root>;
+
+/// How many files and directories are made durable one by one; with more of them, everything on the filesystem is.
+pub(super) const FEW: usize = 16;
 
 /// Device and inode.
 pub(super) type Place = ((u32, u32), u64);
 
 impl<'a> Ground<'a> {
     pub(super) fn new(disk: &'a Disk, root: Root, path: PathBuf, dirs: Dirs, forbidden: Vec<Place>) -> Self {
+        // A descriptor that can be synced, if we may read the directory; it is told of all that cannot be written from now.
+        let root = root.open_dir(&RelPath::ROOT).and_then(Root::held).unwrap_or(root);
         Self { disk, root, path, dirs, forbidden, last: None, touched: BTreeSet::new() }
     }
 
@@ -90,7 +97,7 @@ impl<'a> Ground<'a> {
             }
             (dir, at) = (next, below);
         }
-        let dir = Rc::new(dir);
+        let dir = Rc::new(Root::held(dir)?);
         self.last = Some((at, dir.clone()));
         Ok(dir)
     }
@@ -271,7 +278,22 @@ impl<'a> Ground<'a> {
 
     /// Makes everything beneath durable.
     pub(super) fn sync(&self) -> io::Result<()> {
-        self.disk.syncfs(self.root.open_dir(&RelPath::ROOT)?)
+        self.disk.syncfs(&self.root)
+    }
+
+    /// Makes durable what was changed since the last time everything was at rest: these files, and names. Other programs
+    /// may be writing as well, so that to wait for the whole filesystem takes longer.
+    pub(super) fn sync_changes(&self, files: &[&File]) -> io::Result<()> {
+        if files.len() + self.touched.len() > FEW {
+            return self.sync();
+        }
+        let mut dirs = self.touched.iter().map(|path| self.root.open_dir(path));
+        let synced = files.iter().try_for_each(|file| self.disk.fsync(file));
+        match synced.and_then(|()| dirs.try_for_each(|dir| self.disk.fsync(dir?))) {
+            // A filesystem that syncs no directories, or one that somebody removed or took from us.
+            Err(error) if is_unknown(&error) || is_out_of_reach(&error) => self.sync(),
+            synced => synced,
+        }
     }
 }
 
@@ -292,6 +314,12 @@ fn enter(dir: impl AsFd, name: &Name) -> io::Result<OwnedFd> {
 
 fn opened(root: &Root, path: &str) -> Option<OwnedFd> {
     root.open_dir(&RelPath::new(path.as_bytes()).ok()?).ok()
+}
+
+/// Whether a directory is not where it was, or not for us.
+fn is_out_of_reach(error: &io::Error) -> bool {
+    use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
+    matches!(error.kind(), NotFound | NotADirectory | PermissionDenied)
 }
 
 fn mtime(dir: impl AsFd) -> Option<Time> {

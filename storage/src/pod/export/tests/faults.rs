@@ -47,12 +47,13 @@ impl FaultHook for Lacks {
 }
 
 #[test]
-fn a_filesystem_needs_neither_links_nor_exchanges() {
-    let table: [(&[Op], Errno); 4] = [
+fn a_filesystem_needs_neither_links_nor_exchanges_nor_directories_that_can_be_synced() {
+    let table: [(&[Op], Errno); 5] = [
         (&[Op::Exchange], Errno::INVAL),
         (&[Op::Link], Errno::PERM),
         (&[Op::Link, Op::Exchange], Errno::OPNOTSUPP),
         (&[Op::Link], Errno::XDEV),
+        (&[Op::Fsync], Errno::INVAL),
     ];
     for (ops, errno) in table {
         let disk = Disk::with_faults(Arc::new(Lacks(ops, errno)));

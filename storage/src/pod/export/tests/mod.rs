@@ -1,5 +1,6 @@
 //! Tests of exports.
 
+mod batches;
 mod conflicts;
 mod faults;
 mod hostile;
@@ -234,23 +235,6 @@ fn a_move_takes_away_what_was_selected_and_no_more_than_that() {
     lab.run(request);
     assert_eq!(files::names(lab.at("root")), ["task"], "the task's directory stays");
     assert_eq!(files::names(lab.at("root/task")), [""; 0]);
-}
-
-#[test]
-fn many_files_are_written_in_batches_and_their_progress_is_told() {
-    let mut lab = Lab::new();
-    for n in 0..600 {
-        lab.task(&[(&format!("out/{n:03}"), "text")]);
-    }
-    let mut told = Vec::new();
-    let plan = plan(&Disk::default(), lab.request(&["out"])).unwrap();
-    let record =
-        plan.carry_out(&Disk::default(), &mut lab.store, &mut |done, of| told.push((done, of))).unwrap();
-    assert_eq!(record.items.len(), 600);
-    assert!(record.items.iter().all(|item| item.status == Status::Ok));
-    assert_eq!(told, [(0, 600), (250, 600), (500, 600), (600, 600)]);
-    lab.undo();
-    assert_eq!(files::names(lab.at("target")), [""; 0]);
 }
 
 #[test]
