@@ -9,6 +9,7 @@ use std::rc::Rc;
 use rustix::fs::Mode;
 
 use super::content::set_mtime;
+use super::forbidden::Forbidden;
 use super::notes::{DirNote, Dirs, Time, Was, time};
 use crate::disk::Disk;
 use crate::fs::{Root, stat_fd};
@@ -23,8 +24,7 @@ pub(super) struct Ground<'a> {
     path: PathBuf,
     /// What is known of directories that were changed.
     pub dirs: Dirs,
-    /// Device and inode of directories that may not be entered.
-    forbidden: Vec<Place>,
+    forbidden: Forbidden,
     /// Files come in the order of their directories.
     last: Option<(RelPath, Dir)>,
     /// Directories that were changed since the last time they were at rest.
@@ -38,8 +38,12 @@ pub(super) type Dir = Rc<OwnedFd>;
 pub(super) type Place = ((u32, u32), u64);
 
 impl<'a> Ground<'a> {
-    pub(super) fn new(disk: &'a Disk, root: Root, path: PathBuf, dirs: Dirs, forbidden: Vec<Place>) -> Self {
+    pub(super) fn new(disk: &'a Disk, root: Root, path: PathBuf, dirs: Dirs, forbidden: Forbidden) -> Self {
         Self { disk, root, path, dirs, forbidden, last: None, touched: BTreeSet::new() }
+    }
+
+    pub(super) fn disk(&self) -> &'a Disk {
+        self.disk
     }
 
     /// Where an absolute path is beneath; `None` if it is elsewhere.
@@ -85,9 +89,7 @@ impl<'a> Ground<'a> {
                 }
                 (entered, _) => entered,
             }?;
-            if place(&next).is_some_and(|place| self.forbidden.contains(&place)) {
-                return Err(io::Error::other("it would lie in the sandbox or among the backups"));
-            }
+            self.forbidden.enter(&next)?;
             (dir, at) = (next, below);
         }
         let dir = Rc::new(dir);
@@ -103,6 +105,7 @@ impl<'a> Ground<'a> {
         name: &Name,
         mode: u32,
     ) -> io::Result<()> {
+        self.forbidden.make(dir, name)?;
         self.touch(at, dir);
         let key = key(below);
         let mode = match self.dirs.get(&key) {
@@ -121,6 +124,11 @@ impl<'a> Ground<'a> {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Fails for a name that no file may get.
+    pub(super) fn allow(&self, dir: &Dir, name: &Name) -> io::Result<()> {
+        self.forbidden.make(dir, name)
     }
 
     /// Notes which directories on the way to `path` are missing and will be made.
