@@ -327,9 +327,13 @@ impl Work<'_> {
     /// Removes what was made for a file that does not get into its place.
     fn give_up(&mut self, new: &Staged, (status, mut message): Settled) {
         let temporary = self.names.new_file(new.item);
-        // If it could not be taken back, what is there under this name is somebody's file.
-        if stat(&new.dir, &*temporary).is_ok_and(|found| (found.dev, found.ino) == new.ino) {
-            message = self.throw_away((&new.at, &new.dir), &temporary, new.ino.1, message);
+        match stat(&new.dir, &*temporary) {
+            Ok(found) if (found.dev, found.ino) == new.ino => {
+                message = self.throw_away((&new.at, &new.dir), &temporary, new.ino.1, message);
+            }
+            // Somebody's file, which could not be given its name back.
+            Ok(_) => message = format!("{message}; what was there then is kept as {temporary}"),
+            Err(_) => {}
         }
         if let Some(kept) = &new.kept
             && let Ok((dir, _, name)) = self.base.open_parent(&kept.path)

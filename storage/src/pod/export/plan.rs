@@ -10,6 +10,7 @@ use cofferdam_protocol::pod::{
 
 use super::ExportRequest;
 use super::backup;
+use super::content::in_words;
 use super::forbidden::Forbidden;
 use super::ground::Ground;
 use super::names::{MOST_TRIES, Names, UNDO_DIR, below, numbered};
@@ -84,8 +85,10 @@ pub fn plan(disk: &Disk, request: ExportRequest) -> Result<ExportPlan> {
         task_dir: text(&place.dir)?,
         ..Notes::default()
     };
-    let base = Root::open(&target.base)
-        .map_err(|error| Error::BadRequest(format!("the target cannot be opened: {error}")))?;
+    // Whoever has put a link into its path since it was looked at leads nowhere.
+    let base = Root::open_without_links(&target.base)
+        .map_err(|error| Error::BadRequest(format!("the target cannot be opened: {}", in_words(&error))))?;
+    target.forbidden.enter(&base).map_err(|error| Error::TargetInsideSandbox(error.to_string()))?;
     let target_dir = match target.below.is_root() {
         true => text(&target.base)?,
         false => text(&target.base.join(target.below.as_path()))?,
