@@ -13,11 +13,16 @@ use crate::ckpt::FileKind;
 use crate::disk::Disk;
 use crate::path::Name;
 
+/// How deep the walk goes before it moves what is deeper up to the directory that is removed. Somebody who holds a directory
+/// deep down keeps every directory on the way to it in the kernel's memory, and the kernel walks through all of them
+/// each time one of them is removed.
+const DEEPEST: usize = 100;
+
 /// Removes a name and, if it is a directory, everything beneath it. Follows no link; checks each directory's mount
 /// before entering it, and fails with `ErrorKind::CrossesDevices`, leaving what is left, where something else is
 /// mounted: a directory that holds a mount can be moved, and a naive delete would then empty somebody's disk.
 ///
-/// Holds two descriptors however deep the tree is. A directory of our own that forbids us to write is made writable.
+/// Holds three descriptors however deep the tree is. A directory of our own that forbids us to write is made writable.
 pub fn remove_tree(disk: &Disk, dir: impl AsFd, name: &Name) -> io::Result<()> {
     let dir = dir.as_fd();
     let found = stat(dir, name.as_bytes())?;
@@ -27,6 +32,7 @@ pub fn remove_tree(disk: &Disk, dir: impl AsFd, name: &Name) -> io::Result<()> {
         _ => return disk.unlink(dir, name.as_bytes()).map_err(mounted),
     }
     let (mut current, top) = enter(disk, dir, name, found.mount)?;
+    let (held_top, mut moved) = (current.try_clone()?, 0);
     let mut levels = vec![top];
     while let Some(level) = levels.last_mut() {
         if level.pending.is_empty() {
@@ -36,6 +42,12 @@ pub fn remove_tree(disk: &Disk, dir: impl AsFd, name: &Name) -> io::Result<()> {
             match disk.rmdir(&current, name.as_bytes()) {
                 Ok(()) => level.progressed = true,
                 Err(error) if full(&error) => {
+                    if levels.len() >= DEEPEST
+                        && let Some(new) = move_up(disk, (&current, &name), &held_top, &mut moved)
+                    {
+                        levels[0].pending.push(new);
+                        continue;
+                    }
                     let (entered, below) = enter(disk, &current, &name, found.mount)?;
                     levels.push(below);
                     current = entered;
@@ -162,6 +174,20 @@ fn enter(disk: &Disk, parent: impl AsFd, name: &Name, mount: u64) -> io::Result<
     Ok((fd, level))
 }
 
+/// Moves a directory up to the top under a name that is free there; `None` if that cannot be done.
+fn move_up(disk: &Disk, from: (&OwnedFd, &Name), top: &OwnedFd, moved: &mut u64) -> Option<Name> {
+    loop {
+        let name = Name::new(format!(".deep-{moved}").into_bytes()).ok()?;
+        *moved += 1;
+        match disk.rename_exclusive((from.0, from.1.as_bytes()), (top, name.as_bytes())) {
+            Ok(()) => return Some(name),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            // Where it is, it can be removed all the same.
+            Err(_) => return None,
+        }
+    }
+}
+
 /// The directory above, if it is still the one we came from: somebody may have moved ours elsewhere.
 fn ascend(current: &OwnedFd, above: &Level) -> io::Result<OwnedFd> {
     let up = open_for_reading(current, c"..")?;
@@ -243,17 +269,36 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_deeper_than_any_limit_on_descriptors_is_removed() {
-        let dir = tempfile::tempdir().unwrap();
+    fn a_tree_deeper_than_any_limit_on_descriptors_is_removed_while_somebody_holds_its_deepest_directory() {
+        // Each directory costs a disk some milliseconds, and memory none.
+        let memory = Path::new("/dev/shm");
+        let dir = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap();
         let disk = Disk::default();
         let mut fd: OwnedFd = fs::File::open(dir.path()).unwrap().into();
-        for _ in 0..3000 {
+        for _ in 0..20_000 {
             disk.mkdir(&fd, "d", Mode::RWXU).unwrap();
             disk.create(&fd, "f", OFlags::WRONLY, Mode::RWXU).unwrap();
             fd = open_for_reading(&fd, c"d").unwrap();
         }
         remove(dir.path(), "d").unwrap();
         assert_eq!(entries(dir.path()), 1);
+        assert_eq!(stat_fd(&fd).unwrap().nlink, 0);
+    }
+
+    #[test]
+    fn what_is_deep_is_removed_beside_files_of_any_name_and_in_directories_that_forbid_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let deep = dir.path().join("tree").join(["d"; 250].join("/"));
+        fs::create_dir_all(&deep).unwrap();
+        fs::write(deep.join("file"), "").unwrap();
+        for n in 0..4 {
+            fs::create_dir_all(dir.path().join(format!("tree/.deep-{n}/in"))).unwrap();
+        }
+        for at in deep.ancestors().take(250) {
+            fs::set_permissions(at, PermissionsExt::from_mode(0o555)).unwrap();
+        }
+        remove(dir.path(), "tree").unwrap();
+        assert_eq!(entries(dir.path()), 0);
     }
 
     #[test]

@@ -36,6 +36,28 @@ impl Root {
         Ok(Self { fd, mount })
     }
 
+    /// Opens the directory at an absolute path in which there is no link; `ELOOP` if one has come into it.
+    pub fn open_without_links(path: &Path) -> io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        match rustix::fs::openat2(rustix::fs::CWD, path, flags, Mode::empty(), resolve) {
+            Ok(fd) => Self::held(fd),
+            // No openat2 here, or a sandbox that forbids it.
+            Err(Errno::NOSYS | Errno::PERM) => Self::descend(path),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// The same, one component at a time.
+    fn descend(path: &Path) -> io::Result<Self> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut fd = rustix::fs::open(c"/", flags, Mode::empty())?;
+        for name in path.iter().skip(1) {
+            fd = rustix::fs::openat(&fd, name.as_bytes(), flags, Mode::empty())?;
+        }
+        Self::held(open_for_reading(&fd, c".")?)
+    }
+
     /// A directory that is held already, its lifetime apart from the other descriptor's.
     pub fn held(dir: impl AsFd) -> io::Result<Self> {
         let mount = stat_fd(&dir)?.mount;
@@ -221,6 +243,27 @@ mod tests {
         }
         assert!(Root::open(&dir.path().join("link")).is_err());
         assert!(Root::open(&dir.path().join("link/")).is_err());
+    }
+
+    #[test]
+    fn a_path_without_links_is_opened_across_mounts_and_no_link_is_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let real = dir.path().canonicalize().unwrap();
+        std::fs::create_dir_all(real.join("a/b")).unwrap();
+        symlink("a", real.join("link")).unwrap();
+        for open in [Root::open_without_links, Root::descend] {
+            let expected = ino(std::fs::File::open(real.join("a/b")).unwrap());
+            assert_eq!(ino(open(&real.join("a/b")).unwrap()), expected);
+            assert_eq!(
+                ino(open(Path::new("/proc/sys")).unwrap()),
+                ino(std::fs::File::open("/proc/sys").unwrap())
+            );
+            assert_eq!(ino(open(Path::new("/")).unwrap()), ino(std::fs::File::open("/").unwrap()));
+            for bad in ["link", "link/b"] {
+                let error = open(&real.join(bad)).unwrap_err();
+                assert!(matches!(Errno::from_io_error(&error), Some(Errno::LOOP | Errno::NOTDIR)), "{error}");
+            }
+        }
     }
 
     #[test]

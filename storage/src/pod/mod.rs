@@ -14,5 +14,5 @@ pub use cleanup::remove_task_dir;
 pub use db::{Opened, PodDb, SCHEMA_VERSION, StillLocked, discard_backups};
 pub use error::{Error, ExportLimit};
 pub use model::{Change, ExportPage, KeptExport, Loaded, TaskRecord};
-pub use place::TaskPlace;
+pub use place::{TaskPlace, leads_into};
 pub use sandbox::{MadeDir, Protected, Surroundings, check_root, make_task_dir, policy};

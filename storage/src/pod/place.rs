@@ -7,7 +7,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use super::error::{Error, Result};
-use super::sandbox::Resolved;
+use super::sandbox::{Resolved, identity};
 use crate::ckpt::FileKind;
 use crate::fs::{Held, Root};
 use crate::path::{InvalidName, RelPath};
@@ -65,6 +65,14 @@ impl TaskPlace {
     fn outside(&self) -> Error {
         Error::PathOutside(format!("{} is not in the task's sandbox root", self.dir.display()))
     }
+}
+
+/// Whether a path, of which the last part may be missing, leads to a directory or beneath it, whatever the two are called:
+/// through links, another mount of it, names that differ in case. Where either cannot be looked at it does not.
+pub fn leads_into(path: &Path, dir: &Path) -> bool {
+    let Ok(dir) = identity(dir) else { return false };
+    let found = Resolved::new(path);
+    found.is_ok_and(|found| found.existing.ancestors().any(|at| identity(at).is_ok_and(|at| at == dir)))
 }
 
 /// Holds a sandbox root, following links to it: they are the user's choice. `None` if it is gone.

@@ -323,6 +323,51 @@ fn a_record_goes_with_its_backups_and_the_files_stay() {
 }
 
 #[test]
+fn a_record_stays_while_something_among_its_backups_is_no_backup() {
+    let site = site();
+    let (mut pod, _) = with_files(&site, &[("f", "new")]);
+    make(&site.outside(), &[("f", "old")]);
+    let record = create(&mut pod, export(&site, &["f"], json!({})));
+    let backup = record["items"][0]["backupPath"].as_str().unwrap();
+    files::write(backup, "edited");
+    let error = pod.refused("UNDO_CONFLICT", "export.deleteRecord", exported(&record));
+    assert_eq!(error["data"], json!({"reason": "NEWER_WORK"}));
+    assert!(error["message"].as_str().unwrap().contains(backup), "{error}");
+    assert_eq!(records(&mut pod), std::slice::from_ref(&record));
+    files::rename(backup, site.path("mine"));
+    pod.ok("export.deleteRecord", exported(&record));
+    assert_eq!(files::names(site.outside()), ["f"]);
+
+    // One that goes since there are too many leaves it where it is, and that is told.
+    pod.configure(json!({"maxExports": 1}));
+    let first = create(&mut pod, export(&site, &["f"], json!({})));
+    let backup = first["items"][0]["backupPath"].as_str().unwrap();
+    files::write(backup, "edited");
+    let second = create(&mut pod, export(&site, &["f"], json!({})));
+    assert_eq!((records(&mut pod), files::read(backup)), (vec![second], b"edited".to_vec()));
+    let told = pod.ok("diagnostics.get", json!({}))["diagnostics"].to_string();
+    assert!(told.contains("newer"), "{told}");
+}
+
+#[test]
+fn nothing_is_exported_over_the_sidecars_own_files() {
+    let site = site();
+    let own = ["core.log", "core.log.1", "pod.db", "pod.db-journal", "pod.db-wal", "pod.db.lock"];
+    let made: Vec<_> = own.iter().chain(&["mine"]).map(|name| (*name, "exported")).collect();
+    let (mut pod, _) = with_files(&site, &made);
+    let dir = site.db().parent().unwrap().to_owned();
+    let record = create(&mut pod, export(&site, &["."], json!({"targetDir": dir, "conflict": "overwrite"})));
+    for item in record["items"].as_array().unwrap() {
+        let expected = if item["dst"] == json!(dir.join("mine")) { "OK" } else { "FAIL" };
+        assert_eq!(item["status"], expected, "{item}");
+    }
+    assert!(!dir.join("pod.db-journal").exists() && !dir.join("core.log.1").exists());
+    undo(&mut pod, &record);
+    pod.kill();
+    assert_eq!(records(&mut site.start()).len(), 1, "the database is whole");
+}
+
+#[test]
 fn a_record_goes_even_if_its_target_is_away_and_that_is_told() {
     let site = site();
     let (mut pod, _) = with_files(&site, &[("f", "f")]);

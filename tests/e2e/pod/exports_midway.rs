@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use cofferdam_tests::files;
+use cofferdam_tests::mount::Mount;
 use cofferdam_tests::pod::{PodSite, Sidecar, held, is_event, reserve, turn, with};
 use cofferdam_tests::tree::Tree;
+use cofferdam_tests::{files, skip, user};
 use serde_json::{Value, json};
 
 use super::exports::{create, each, export, exported, records, undo, with_files};
@@ -179,6 +180,39 @@ fn wherever_an_export_is_killed_nothing_is_lost_and_what_was_done_can_be_undone(
             same_files(&target, &site.outside(), &what);
             same_files(&made, &dir, &what);
         }
+    }
+}
+
+#[test]
+fn a_start_while_the_targets_drive_is_away_costs_no_undo() {
+    if !user::is_root() {
+        skip!("needs root to mount");
+    }
+    let site = site();
+    let (dir, made, _) = two_batches(&site);
+    files::write(site.path("drive/d/0"), "old 0");
+    let drive = Tree::read(&site.path("drive"));
+    let plugged_in = || Mount::bind(&site.path("drive"), &site.outside());
+    for step in ["copied", "renamed", "renamed#2"] {
+        let mount = plugged_in();
+        let pod = site.start_with_fault(&format!("export.{step}=kill"));
+        die(pod, "export.create", export(&site, &["d"], json!({"mode": "move"})));
+        drop(mount);
+        let before = Tree::read(&site.outside());
+        let mut pod = site.start();
+        let record = records(&mut pod)[0].clone();
+        assert_eq!(record["status"], "interrupted", "{step}");
+        assert_ne!(undo(&mut pod, &record)["conflicts"], json!([]), "{step}");
+        before.assert_same(&Tree::read(&site.outside()), "the mount point");
+        let _mount = plugged_in();
+        match pod.request("export.undo", exported(&record)) {
+            undone if step == "copied" => assert_eq!(undone["result"]["removed"], json!([]), "{undone}"),
+            undone => assert_eq!(undone["result"]["conflicts"], json!([]), "{step}"),
+        }
+        pod.ok("export.deleteRecord", exported(&record));
+        same_files(&drive, &site.path("drive"), step);
+        same_files(&made, &dir, step);
+        pod.shutdown();
     }
 }
 

@@ -1,7 +1,6 @@
 //! What a task has made: looked at, and removed.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use cofferdam_tests::files;
 use cofferdam_tests::pod::{PodSite, Sidecar, reserve, told, turn, with};
@@ -323,43 +322,4 @@ fn many_are_cleaned_up_with_their_files_and_what_cannot_be_stays_with_its_record
     assert_eq!(site.in_root(), ["c"]);
     assert_eq!(told(&pod.heard()), ["changed d cancelled"]);
     assert_eq!(pod.tasks().len(), 1);
-}
-
-#[test]
-fn while_directories_are_swapped_for_links_nothing_outside_is_read_or_removed() {
-    let site = site();
-    let (mut pod, dir) = with_task(&site);
-    let outside = site.outside();
-    files::mkdir(dir.join("real"));
-    for name in ["f", "g"] {
-        files::write(outside.join(name), "outside");
-        files::write(dir.join("real").join(name), "inside");
-    }
-    files::symlink(&outside, dir.join("link"));
-    let stop = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            // `sub` is now the directory, now the link.
-            while !stop.load(Ordering::Relaxed) {
-                for from in ["real", "link"] {
-                    if std::fs::rename(dir.join(from), dir.join("sub")).is_ok() {
-                        let _ = std::fs::rename(dir.join("sub"), dir.join(from));
-                    }
-                }
-            }
-        });
-        for _ in 0..2000 {
-            let line = pod.request("files.read", at("sub/f"));
-            let text = &line["result"]["text"];
-            assert!(text.is_null() || text == "inside", "{line}");
-            let stat = pod.request("files.stat", at("sub/f"));
-            assert!(stat["result"]["size"].is_null() || stat["result"]["size"] == 6, "{stat}");
-        }
-        for _ in 0..20 {
-            pod.request("task.cleanupFiles", json!({"taskId": "a"}));
-        }
-        stop.store(true, Ordering::Relaxed);
-    });
-    assert_eq!(files::names(&outside), ["f", "g"]);
-    assert_eq!(files::read(outside.join("f")), b"outside");
 }

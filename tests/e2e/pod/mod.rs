@@ -22,6 +22,7 @@ mod queue;
 mod reserve;
 mod shutdown;
 mod state;
+mod swaps;
 mod tasks;
 mod time;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use actix::Recipient;
 use cofferdam_protocol::pod::{ExportCreate, ExportCreated, ExportRecord, LogLevel};
 use cofferdam_storage::clock::Clock;
-use cofferdam_storage::pod::{Change, discard_backups, export};
+use cofferdam_storage::pod::{Change, KeptExport, discard_backups, export};
 
 use super::Progress;
 use super::tools::Tools;
@@ -101,7 +101,7 @@ async fn prune(tools: &Tools, newest: &str) {
     let pruned = async {
         for id in tools.ask(FindSurplusExports { besides: newest.to_owned() }).await?? {
             if let Some(kept) = tools.find(&id).await? {
-                delete(tools, id, kept.record).await?;
+                delete(tools, kept).await?;
             }
         }
         Ok::<_, Failure>(())
@@ -112,8 +112,9 @@ async fn prune(tools: &Tools, newest: &str) {
 }
 
 /// Removes a record with its backups.
-pub(super) async fn delete(tools: &Tools, id: String, record: ExportRecord) -> Result<(), Failure> {
-    let left = tools.on_disk(move |disk, _| Ok(discard_backups(disk, &record))).await?;
+pub(super) async fn delete(tools: &Tools, kept: KeptExport) -> Result<(), Failure> {
+    let id = kept.record.id.clone();
+    let left = tools.on_disk(move |disk, _| Ok(discard_backups(disk, &kept))).await?;
     tools.save(vec![Change::DeleteExport(id)]).await?;
     if let Some(left) = left {
         tools.diagnose(LogLevel::Warn, left);

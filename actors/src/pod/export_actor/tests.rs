@@ -117,6 +117,7 @@ impl Handler<AdmitExport> for FakeOwner {
                 at: 5,
                 place: TaskPlace::of(&office.task),
                 current_root: None,
+                own_files: Vec::new(),
                 entries: request.entries,
                 target_dir: request.target_dir.into(),
                 mode: request.mode.unwrap_or(ExportMode::Copy),

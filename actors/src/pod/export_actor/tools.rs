@@ -1,7 +1,7 @@
 //! What each of this actor's works needs: the owner of tasks and database, and a thread that may wait.
 
 use actix::prelude::Message;
-use cofferdam_protocol::pod::{ExportRecord, ExportStatus, LogLevel, TaskId};
+use cofferdam_protocol::pod::{LogLevel, TaskId};
 use cofferdam_storage::disk::Disk;
 use cofferdam_storage::pod::export::{self, ExportLog};
 use cofferdam_storage::pod::{Change, Error, KeptExport};
@@ -67,22 +67,22 @@ impl Tools {
         work.await.unwrap_or_else(|_| Err(Refusal::Panicked.into()))
     }
 
-    /// Brings a record that says it runs, though nobody works on it any more, in line with the disk.
-    pub(super) async fn mend(&self, kept: KeptExport) -> Result<ExportRecord, Failure> {
-        if kept.record.status != ExportStatus::Running {
-            return Ok(kept.record);
+    /// Brings a record of which something is not known, though nobody works on it any more, in line with the disk.
+    pub(super) async fn mend(&self, kept: KeptExport) -> Result<KeptExport, Failure> {
+        if export::is_settled(&kept) {
+            return Ok(kept);
         }
-        let KeptExport { record, notes } = kept;
-        let mut record = self.on_disk(move |disk, _| Ok(export::reconcile(disk, record, &notes))).await?;
-        record.status = ExportStatus::Interrupted;
+        let kept = self.on_disk(move |disk, _| Ok(export::reconcile(disk, kept))).await?;
+        let KeptExport { record, notes } = &kept;
         let items = record.items.iter().cloned().enumerate().collect();
         let settle = Change::SettleExport {
             export: record.id.clone(),
             status: record.status,
             undone_at: record.undone_at,
         };
-        self.save(vec![Change::PutExportItems { export: record.id.clone(), items }, settle]).await?;
-        Ok(record)
+        let notes = Change::PutExportNotes { export: record.id.clone(), notes: notes.clone() };
+        self.save(vec![Change::PutExportItems { export: record.id.clone(), items }, notes, settle]).await?;
+        Ok(kept)
     }
 }
 

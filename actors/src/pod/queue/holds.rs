@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use cofferdam_protocol::pod::TaskId;
+use cofferdam_storage::pod::leads_into;
 
 use super::Queue;
 use crate::pod::failure::Refusal;
@@ -69,13 +70,33 @@ impl Queue {
         }
     }
 
-    /// Refuses a new task where files are being taken away, of its own id or around its directory.
+    /// Refuses a new task where files are being taken away, of its own id or around its directory, as the
+    /// two are called.
     pub(super) fn check_place_is_free(&self, id: &str, dir: &Path) -> Result<(), Refusal> {
         let around =
             self.holds.0.values().find(|(usage, held)| usage.takes_them_away() && dir.starts_with(held));
         match around {
             Some((usage, _)) => Err(in_use(*usage)),
             None => self.check_unused(id),
+        }
+    }
+
+    /// The directories that are being taken away, to be compared with a new task's where the disk can be asked.
+    pub(super) fn taken_away(&self) -> TakenAway {
+        let taken = self.holds.0.values().filter(|(usage, _)| usage.takes_them_away());
+        TakenAway(taken.cloned().collect())
+    }
+}
+
+/// Directories that are being taken away.
+pub(super) struct TakenAway(Vec<(FileUse, PathBuf)>);
+
+impl TakenAway {
+    /// Refuses a directory that is in one of them by another name. Asks the disk.
+    pub(super) fn check(&self, dir: &Path) -> Result<(), Refusal> {
+        match self.0.iter().find(|(_, taken)| leads_into(dir, taken)) {
+            Some((usage, _)) => Err(in_use(*usage)),
+            None => Ok(()),
         }
     }
 }

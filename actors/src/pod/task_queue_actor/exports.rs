@@ -20,7 +20,8 @@ impl Handler<AdmitExport> for TaskQueueActor {
     fn handle(&mut self, AdmitExport { id, request }: AdmitExport, _: &mut Context<Self>) -> Self::Result {
         let at = self.now();
         let open = self.open()?;
-        let (request, held) = open.queue.admit_export(id, request, at)?;
+        let (mut request, held) = open.queue.admit_export(id, request, at)?;
+        request.own_files = open.own_files();
         let remember_for = match open.queue.config().allow_remember_choice {
             true => Some(open.queue.task(&request.task)?.summary.main_session_id.clone()),
             false => None,

@@ -11,6 +11,7 @@ mod time;
 
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -111,6 +112,12 @@ impl Open {
     /// Whether the database is to be closed as soon as everything is durable.
     fn may_close(&self) -> bool {
         !self.closing.is_empty() && (self.later == 0 || self.impatient)
+    }
+
+    /// The database and the log, if there is one.
+    fn own_files(&self) -> Vec<PathBuf> {
+        let files = [&self.db_path, &self.log_path].map(PathBuf::from);
+        files.into_iter().filter(|path| path.is_absolute()).collect()
     }
 
     /// Changes memory, as far as that goes. `what` is for the log.

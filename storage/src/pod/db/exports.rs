@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::PodDb;
 use super::schema::{export_items, exports};
 use crate::pod::error::{Error, Result};
+use crate::pod::export;
 use crate::pod::model::{ExportPage, KeptExport};
 
 /// How many files a statement puts; SQLite takes 32766 values.
@@ -114,12 +115,12 @@ impl PodDb {
         })
     }
 
-    /// The records of exports that have not ended.
-    pub(super) fn running_exports(&mut self) -> Result<Vec<String>> {
+    /// The records of exports that have not ended, or of which a start has to find something out.
+    pub(super) fn unsettled_exports(&mut self) -> Result<Vec<String>> {
         let running = word(&ExportStatus::Running)?;
         self.read(|database| {
-            let running = exports::table.filter(exports::status.eq(running)).order(exports::key);
-            Ok(running.select(exports::id).load(database)?)
+            let unsettled = exports::status.eq(running).or(exports::notes.like(export::UNFINISHED));
+            Ok(exports::table.filter(unsettled).order(exports::key).select(exports::id).load(database)?)
         })
     }
 

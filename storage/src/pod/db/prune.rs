@@ -1,6 +1,6 @@
 //! Records that are too old or too many go, exports with their backups; files stay.
 
-use cofferdam_protocol::pod::{Config, Diagnostic, ExportRecord, LogLevel, TaskStatus};
+use cofferdam_protocol::pod::{Config, Diagnostic, LogLevel, TaskStatus};
 use diesel::prelude::*;
 
 use super::schema::tasks;
@@ -9,6 +9,7 @@ use super::{PodDb, config, diagnostic, exports};
 use crate::disk::Disk;
 use crate::pod::error::Result;
 use crate::pod::export;
+use crate::pod::model::KeptExport;
 
 const DAY_MS: i64 = 86_400_000;
 
@@ -44,7 +45,7 @@ pub(super) fn prune(db: &mut PodDb, now: i64) -> Result<Vec<Diagnostic>> {
     let mut said = Vec::new();
     for id in &old_exports {
         let left = match db.export(id) {
-            Ok(kept) => kept.and_then(|kept| discard_backups(&db.disk, &kept.record)),
+            Ok(kept) => kept.and_then(|kept| discard_backups(&db.disk, &kept)),
             Err(error) => Some(format!("export {id} cannot be read, so its backups stay: {error}")),
         };
         said.extend(left.map(|message| diagnostic(now, LogLevel::Warn, message)));
@@ -77,9 +78,9 @@ pub(super) fn prune(db: &mut PodDb, now: i64) -> Result<Vec<Diagnostic>> {
 
 /// Removes the backups of an export whose record goes, whatever becomes of them: the target may be on a disk that is
 /// not there any more. Says what a person should know then.
-pub fn discard_backups(disk: &Disk, record: &ExportRecord) -> Option<String> {
-    let left = export::discard(disk, record).err()?;
-    Some(format!("the record of export {} is removed, but not all of its backups: {left}", record.id))
+pub fn discard_backups(disk: &Disk, kept: &KeptExport) -> Option<String> {
+    let left = export::discard(disk, kept).err()?;
+    Some(format!("the record of export {} is removed, but not all of its backups: {left}", kept.record.id))
 }
 
 /// The rows of the tasks that go: of those that have ended, what is older than the retention, and the oldest above the

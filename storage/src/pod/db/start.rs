@@ -11,6 +11,7 @@ use super::schema::tasks;
 use super::{PodDb, commit, diagnostic, exports, import, prune};
 use crate::pod::error::{Error, Result};
 use crate::pod::export;
+use crate::pod::model::KeptExport;
 use crate::pod::sandbox::Protected;
 
 /// Brings an opened database to where work begins.
@@ -40,8 +41,11 @@ pub(super) fn reached(db: &PodDb, step: &str) -> Result<()> {
 fn interrupt(db: &mut PodDb, now: i64) -> Result<Vec<Diagnostic>> {
     // What became of an export is looked up on the disk first; nothing is lost if that is done once more.
     let mut exported = Vec::new();
-    for id in db.running_exports()? {
-        exported.extend(db.export(&id)?.map(|kept| export::reconcile(&db.disk, kept.record, &kept.notes)));
+    let mut interrupted_exports = 0;
+    for id in db.unsettled_exports()? {
+        let Some(kept) = db.export(&id)? else { continue };
+        interrupted_exports += usize::from(kept.record.status == ExportStatus::Running);
+        exported.push(export::reconcile(&db.disk, kept));
     }
     let unfinished = db.write(|database| {
         let words = TaskStatus::ALL.into_iter().filter(|status| !status.is_terminal());
@@ -66,14 +70,15 @@ fn interrupt(db: &mut PodDb, now: i64) -> Result<Vec<Diagnostic>> {
             commit::note(database, id, now, TaskStatus::Interrupted.as_str())?;
             commit::trim(database, id)?;
         }
-        for record in &exported {
+        for KeptExport { record, notes } in &exported {
             let items: Vec<_> = record.items.iter().cloned().enumerate().collect();
             exports::put_items(database, &record.id, &items)?;
-            exports::settle(database, &record.id, ExportStatus::Interrupted, record.undone_at)?;
+            exports::put_notes(database, &record.id, notes)?;
+            exports::settle(database, &record.id, record.status, record.undone_at)?;
         }
         Ok(ids.len())
     })?;
-    let counts = [(unfinished, "task"), (exported.len(), "export")];
+    let counts = [(unfinished, "task"), (interrupted_exports, "export")];
     let message = |(count, what)| {
         let message = format!("interrupted by the restart: {count} {what}{}", plural(count));
         diagnostic(now, LogLevel::Info, message)

@@ -48,7 +48,7 @@ pub(super) fn keep(
         let hash = original.hash()?;
         match disk.link((&dir, name.as_bytes()), (&kept_dir, kept_name)) {
             Ok(()) if is(&kept_dir, kept_name, seen) => {
-                return Ok(Kept { path, original: seen, note: Backup { hash, ino: seen.ino } });
+                return Ok(Kept { path, original: seen, note: Backup::new(hash, seen.ino, &original.stat) });
             }
             Ok(()) => {
                 let _ = disk.unlink(&kept_dir, kept_name);
@@ -59,7 +59,7 @@ pub(super) fn keep(
         }
     }
     let (hash, ino) = copy_whole(disk, &original, &kept_dir, kept_name)?;
-    Ok(Kept { path, original: seen, note: Backup { hash, ino } })
+    Ok(Kept { path, original: seen, note: Backup::new(hash, ino, &original.stat) })
 }
 
 /// Where a file of the target is kept, beneath the base; `None` if it lies elsewhere.

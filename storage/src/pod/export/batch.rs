@@ -8,9 +8,10 @@ use cofferdam_protocol::pod::{ConflictMode, ExportItem, ExportItemStatus as Stat
 use rustix::fs::{Mode, OFlags};
 
 use super::ExportLog;
-use super::backup::{Kept, keep};
+use super::backup::{Kept, keep, place};
 use super::content::{MAX_FILE, Opened, Seen, dress, in_words, kind_in_words};
 use super::ground::{Dir, FEW, Ground, Place};
+use super::left::Left;
 use super::moves::{is_unknown, look, rename_exclusive};
 use super::names::{MOST_TRIES, Names, numbered};
 use super::notes::{Notes, time};
@@ -149,6 +150,7 @@ impl Work<'_> {
         let failed = failed("it cannot be written");
         let new = self.disk.create(&dir, &*temporary, OFlags::WRONLY, Mode::RUSR | Mode::WUSR);
         let new = File::from(new.map_err(&failed)?);
+        let ino = stat_fd(&new).map_err(&failed)?.ino;
         let written = from.copy_to(self.disk, &new).and_then(|hash| {
             if from.is_changed()? {
                 return Err(io::Error::other("it changed while it was copied"));
@@ -159,8 +161,8 @@ impl Work<'_> {
             Ok((hash, (made.dev, made.ino)))
         });
         let (hash, ino) = written.map_err(|error| {
-            let _ = self.disk.unlink(&dir, &*temporary);
-            failed(error)
+            let (status, message) = failed(error);
+            (status, self.throw_away((&file.dir, &dir), &temporary, ino, message))
         })?;
         self.bytes += from.stat.size;
         let dst = self.base.absolute(&file.dir.join(&name));
@@ -198,6 +200,7 @@ impl Work<'_> {
         let (mut number, mut conflict) = (file.number, file.conflict);
         loop {
             let name = numbered(&file.name, number).map_err(|_| no_name())?;
+            self.base.allow(dir, &name).map_err(|error| fail(error.to_string()))?;
             let found = look(dir, name.as_bytes())
                 .map_err(|error| fail(format!("its place cannot be looked at: {}", in_words(&error))))?;
             let Some(found) = found else { return Ok((name, number, conflict)) };
@@ -234,9 +237,12 @@ impl Work<'_> {
             (_, Ok(_)) => return Ok(()),
             (_, Err(error)) => Err(error),
         };
-        let failed =
-            |error| fail(format!("the file in the way could not be backed up: {}", in_words(&error)));
-        let kept = kept.map_err(failed)?;
+        let kept = kept.map_err(|error| {
+            if error.kind() != io::ErrorKind::AlreadyExists {
+                self.note_half_a_backup(new);
+            }
+            fail(format!("the file in the way could not be backed up: {}", in_words(&error)))
+        })?;
         let item = &mut self.items[new.item];
         item.backup_path = self.base.absolute(&kept.path);
         item.existed = true;
@@ -259,6 +265,9 @@ impl Work<'_> {
             return Ok(match placed {
                 Ok(message) => {
                     self.written.insert(new.ino);
+                    if !message.is_empty() {
+                        self.notes.left.push(Left::new(&new.at, &temporary, kept.original.ino));
+                    }
                     self.items[new.item].message = message;
                     Ok(())
                 }
@@ -336,20 +345,43 @@ impl Work<'_> {
     }
 
     /// Removes what was made for a file that does not get into its place.
-    fn give_up(&mut self, new: &Staged, settled: Settled) {
+    fn give_up(&mut self, new: &Staged, (status, mut message): Settled) {
         let temporary = self.names.new_file(new.item);
-        // If it could not be taken back, what is there under this name is somebody's file.
-        if stat(&new.dir, &*temporary).is_ok_and(|found| (found.dev, found.ino) == new.ino) {
-            let _ = self.disk.unlink(&new.dir, &*temporary);
+        match stat(&new.dir, &*temporary) {
+            Ok(found) if (found.dev, found.ino) == new.ino => {
+                message = self.throw_away((&new.at, &new.dir), &temporary, new.ino.1, message);
+            }
+            // Somebody's file, which could not be given its name back.
+            Ok(_) => message = format!("{message}; what was there then is kept as {temporary}"),
+            Err(_) => {}
         }
         if let Some(kept) = &new.kept
             && let Ok((dir, _, name)) = self.base.open_parent(&kept.path)
+            && self.disk.unlink(&dir, name.as_bytes()).is_err()
         {
-            let _ = self.disk.unlink(&dir, name.as_bytes());
+            self.notes.left.push(Left::at(&kept.path, kept.note.ino));
         }
         self.notes.backups.remove(&new.item);
         self.notes.written.remove(&new.item);
-        self.settle(new.item, settled);
+        self.settle(new.item, (status, message));
+    }
+
+    /// Removes a copy, or says that it is left.
+    fn throw_away(&mut self, dir: (&RelPath, &Dir), name: &str, ino: u64, message: String) -> String {
+        match self.base.throw_away(&mut self.notes.left, dir, name, ino) {
+            Some(left) => format!("{message}; {left}"),
+            None => message,
+        }
+    }
+
+    /// Notes a copy of a file in the way that is not complete, if it could not be removed.
+    fn note_half_a_backup(&mut self, new: &Staged) {
+        let Some(path) = place(self.names, &self.target, &new.at.join(&new.name)) else { return };
+        if let Ok((dir, _, name)) = self.base.open_parent(&path)
+            && let Ok(Some(found)) = look(&dir, name.as_bytes())
+        {
+            self.notes.left.push(Left::at(&path, found.ino));
+        }
     }
 
     /// Says how an item ended that is not in its place.

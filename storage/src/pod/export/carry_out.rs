@@ -7,8 +7,9 @@ use cofferdam_protocol::pod::{ExportItemStatus, ExportRecord, ExportStatus};
 
 use super::ExportLog;
 use super::batch::Work;
+use super::forbidden::Forbidden;
 use super::ground::Ground;
-use super::notes::Dirs;
+use super::notes::{Dirs, Notes};
 use super::plan::{ExportPlan, PlannedFile};
 use crate::disk::Disk;
 use crate::path::RelPath;
@@ -32,8 +33,10 @@ impl ExportPlan {
         log: &mut dyn ExportLog,
         progress: &mut dyn FnMut(usize, usize),
     ) -> Result<ExportRecord> {
-        let Self { mut record, files, emptied, notes, names, source, base, target, forbidden } = self;
+        let Self { mut record, files, emptied, mut notes, names, source, base, target, forbidden } = self;
         let id = record.id.clone();
+        // Where that cannot be done its identity may change with the first file.
+        notes.identity = base.settle(disk).ok().and_then(|()| Notes::identity_of(&base));
         log.save(vec![
             Change::PutExport(Box::new(record.clone())),
             Change::PutExportNotes { export: id.clone(), notes: notes.text() },
@@ -46,7 +49,7 @@ impl ExportPlan {
             names: &names,
             target,
             base: Ground::new(disk, base, base_path, notes.target.clone(), forbidden),
-            source: Ground::new(disk, source, task_dir, Dirs::new(), Vec::new()),
+            source: Ground::new(disk, source, task_dir, Dirs::new(), Forbidden::default()),
             notes,
             items: std::mem::take(&mut record.items),
             written: HashSet::new(),
@@ -76,10 +79,12 @@ impl ExportPlan {
 impl Work<'_> {
     /// Removes directories that turned out not to be needed, and those that a move has emptied.
     fn tidy(&mut self, emptied: &[RelPath]) {
+        self.base.sweep(&mut self.notes.left);
         self.base.remove_made();
         emptied.iter().rev().for_each(|dir| self.source.remove_emptied(dir));
         self.base.settle();
         self.source.settle();
+        self.notes.unfinished = !self.notes.left.is_empty();
     }
 }
 

@@ -10,6 +10,7 @@ use std::rc::Rc;
 use rustix::fs::Mode;
 
 use super::content::set_mtime;
+use super::forbidden::Forbidden;
 use super::moves::is_unknown;
 use super::notes::{DirNote, Dirs, Time, Was, time};
 use crate::disk::Disk;
@@ -25,8 +26,7 @@ pub(super) struct Ground<'a> {
     path: PathBuf,
     /// What is known of directories that were changed.
     pub dirs: Dirs,
-    /// Device and inode of directories that may not be entered.
-    forbidden: Vec<Place>,
+    forbidden: Forbidden,
     /// Files come in the order of their directories.
     last: Option<(RelPath, Dir)>,
     /// Directories that were changed since the last time they were at rest.
@@ -43,10 +43,14 @@ pub(super) const FEW: usize = 16;
 pub(super) type Place = ((u32, u32), u64);
 
 impl<'a> Ground<'a> {
-    pub(super) fn new(disk: &'a Disk, root: Root, path: PathBuf, dirs: Dirs, forbidden: Vec<Place>) -> Self {
+    pub(super) fn new(disk: &'a Disk, root: Root, path: PathBuf, dirs: Dirs, forbidden: Forbidden) -> Self {
         // A descriptor that can be synced, if we may read the directory; it is told of all that cannot be written from now.
         let root = root.open_dir(&RelPath::ROOT).and_then(Root::held).unwrap_or(root);
         Self { disk, root, path, dirs, forbidden, last: None, touched: BTreeSet::new() }
+    }
+
+    pub(super) fn disk(&self) -> &'a Disk {
+        self.disk
     }
 
     /// Where an absolute path is beneath; `None` if it is elsewhere.
@@ -92,9 +96,7 @@ impl<'a> Ground<'a> {
                 }
                 (entered, _) => entered,
             }?;
-            if place(&next).is_some_and(|place| self.forbidden.contains(&place)) {
-                return Err(io::Error::other("it would lie in the sandbox or among the backups"));
-            }
+            self.forbidden.enter(&next)?;
             (dir, at) = (next, below);
         }
         let dir = Rc::new(Root::held(dir)?);
@@ -110,6 +112,7 @@ impl<'a> Ground<'a> {
         name: &Name,
         mode: u32,
     ) -> io::Result<()> {
+        self.forbidden.make(dir, name)?;
         self.touch(at, dir);
         let key = key(below);
         let mode = match self.dirs.get(&key) {
@@ -128,6 +131,11 @@ impl<'a> Ground<'a> {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Fails for a name that no file may get.
+    pub(super) fn allow(&self, dir: &Dir, name: &Name) -> io::Result<()> {
+        self.forbidden.make(dir, name)
     }
 
     /// Notes which directories on the way to `path` are missing and will be made.

@@ -7,7 +7,9 @@ mod bring_back;
 mod carry_out;
 mod content;
 mod discard;
+mod forbidden;
 mod ground;
+mod left;
 mod moves;
 mod names;
 mod notes;
@@ -27,9 +29,10 @@ use super::error::Result;
 use super::model::Change;
 use super::place::TaskPlace;
 
-pub use discard::discard;
+pub use discard::{check_discard, discard};
+pub(super) use notes::UNFINISHED;
 pub use plan::{ExportPlan, plan};
-pub use reconcile::reconcile;
+pub use reconcile::{is_settled, reconcile};
 pub use undo::undo;
 
 /// Keeps the records of exports: whoever owns the database.
@@ -53,6 +56,8 @@ pub struct ExportRequest {
     pub place: Option<TaskPlace>,
     /// The sandbox root of the configuration, which no export may write to either.
     pub current_root: Option<PathBuf>,
+    /// The sidecar's own files, its database and its log: no export may write there, or beside them where they have more.
+    pub own_files: Vec<PathBuf>,
     /// Which, below the task's directory.
     pub entries: Vec<String>,
     /// Where to.

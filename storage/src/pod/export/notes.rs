@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::left::Left;
 use crate::ckpt::format::Timestamp;
+use crate::fs::{Root, Stat};
 
 /// Kept with the record, as JSON.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -12,6 +14,9 @@ use crate::ckpt::format::Timestamp;
 pub(super) struct Notes {
     /// The directory beneath which everything of the target lies; it was there before the export.
     pub base: String,
+    /// What tells that directory from every other that is ever at its path, in hexadecimal digits: a mount point whose
+    /// drive is away is another one.
+    pub identity: Option<String>,
     /// The sandbox root above the task's directory, where it is known.
     pub root: Option<String>,
     /// The task's directory.
@@ -26,7 +31,15 @@ pub(super) struct Notes {
     pub written: BTreeMap<usize, u64>,
     /// Items whose undo was begun.
     pub undoing: BTreeSet<usize>,
+    /// Files of its own that are still to be removed.
+    pub left: Vec<Left>,
+    /// Whether the next start has to look: at what is left, or at files of which nobody could say what became of them.
+    pub unfinished: bool,
 }
+
+/// What notes look like, for SQL's `LIKE`, that say of themselves that they are [`Notes::unfinished`]. Quotation marks in
+/// what they quote have a backslash before them.
+pub(in crate::pod) const UNFINISHED: &str = "%\"unfinished\":true%";
 
 /// Directories, by path.
 pub(super) type Dirs = BTreeMap<String, DirNote>;
@@ -68,9 +81,34 @@ pub(super) struct Backup {
     pub hash: String,
     /// Inode number of the file in the backup's place.
     pub ino: u64,
+    /// Its bytes and when it was last modified, so that it is known again without being read.
+    pub size_and_time: Option<(u64, Time)>,
+}
+
+impl Backup {
+    /// Of a file that was kept under the inode number `ino`, as it was before.
+    pub(super) fn new(hash: String, ino: u64, was: &Stat) -> Self {
+        Self { hash, ino, size_and_time: Some((was.size, time(was.mtime))) }
+    }
+
+    /// Whether a file is the one that was kept, as far as its attributes say.
+    pub(super) fn is(&self, found: &Stat) -> bool {
+        self.ino == found.ino && self.size_and_time == Some((found.size, time(found.mtime)))
+    }
 }
 
 impl Notes {
+    /// What tells a directory from every other that is ever at its path; `None` where the system cannot tell.
+    pub(super) fn identity_of(base: &Root) -> Option<String> {
+        let identity = base.identity().ok()?;
+        Some(identity.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+
+    /// Whether a directory at the base's path is another one than the export wrote to.
+    pub(super) fn is_elsewhere(&self, base: &Root) -> bool {
+        self.identity.is_some() && self.identity != Self::identity_of(base)
+    }
+
     /// From where it was kept; what cannot be read is as good as lost.
     pub(super) fn read(text: &str) -> Self {
         serde_json::from_str(text).unwrap_or_default()

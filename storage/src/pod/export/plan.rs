@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
 use cofferdam_protocol::pod::{
@@ -11,7 +10,9 @@ use cofferdam_protocol::pod::{
 
 use super::ExportRequest;
 use super::backup;
-use super::ground::{Ground, Place};
+use super::content::in_words;
+use super::forbidden::Forbidden;
+use super::ground::Ground;
 use super::names::{MOST_TRIES, Names, UNDO_DIR, below, numbered};
 use super::notes::{Dirs, Notes};
 use super::source::{Found, Selection, entries};
@@ -24,6 +25,10 @@ use crate::pod::sandbox::Resolved;
 
 /// What the message of an item says until the item is settled.
 pub(super) const NOT_WRITTEN: &str = "not written yet";
+
+/// What it says while nobody can look.
+pub(super) const AWAY: &str =
+    "not written yet, as far as can be told: its target was not there after the sidecar had ended midway";
 
 /// An export of which everything was checked and nothing written.
 #[derive(Debug)]
@@ -40,7 +45,7 @@ pub struct ExportPlan {
     pub(super) base: Root,
     /// Where the target is beneath it.
     pub(super) target: RelPath,
-    pub(super) forbidden: Vec<Place>,
+    pub(super) forbidden: Forbidden,
 }
 
 /// A file that is to be written.
@@ -80,8 +85,10 @@ pub fn plan(disk: &Disk, request: ExportRequest) -> Result<ExportPlan> {
         task_dir: text(&place.dir)?,
         ..Notes::default()
     };
-    let base = Root::open(&target.base)
-        .map_err(|error| Error::BadRequest(format!("the target cannot be opened: {error}")))?;
+    // Whoever has put a link into its path since it was looked at leads nowhere.
+    let base = Root::open_without_links(&target.base)
+        .map_err(|error| Error::BadRequest(format!("the target cannot be opened: {}", in_words(&error))))?;
+    target.forbidden.enter(&base).map_err(|error| Error::TargetInsideSandbox(error.to_string()))?;
     let target_dir = match target.below.is_root() {
         true => text(&target.base)?,
         false => text(&target.base.join(target.below.as_path()))?,
@@ -96,7 +103,7 @@ pub fn plan(disk: &Disk, request: ExportRequest) -> Result<ExportPlan> {
     let Layout { items, files, .. } = layout;
 
     let mut ground =
-        Ground::new(disk, Root::held(&base).map_err(held)?, target.base, Dirs::new(), Vec::new());
+        Ground::new(disk, Root::held(&base).map_err(held)?, target.base, Dirs::new(), Forbidden::default());
     let mut dirs = HashSet::new();
     for file in &files {
         dirs.insert(file.dir.clone());
@@ -153,7 +160,7 @@ struct Target {
     below: RelPath,
     /// The sandboxes, beneath the base where they are: paths that no file may lie in.
     sandboxes: Vec<PathBuf>,
-    forbidden: Vec<Place>,
+    forbidden: Forbidden,
 }
 
 impl Target {
@@ -175,10 +182,9 @@ impl Target {
         let names = names.map_err(|_| bad("a name in it is too long".to_owned()))?;
 
         let sandboxes = sandboxes(request.place.as_ref(), request.current_root.as_deref());
-        let forbidden: Vec<Place> = sandboxes.iter().filter_map(|dir| identity(dir)).collect();
+        let forbidden = Forbidden::new(&sandboxes, &request.own_files);
         let lies_in = |dir: &PathBuf| resolved.path().starts_with(dir) || path.starts_with(dir);
-        let same = |dir: &Path| identity(dir).is_some_and(|place| forbidden.contains(&place));
-        if sandboxes.iter().any(lies_in) || resolved.existing.ancestors().any(same) {
+        if sandboxes.iter().any(lies_in) || resolved.existing.ancestors().any(|dir| forbidden.is(dir)) {
             return Err(Error::TargetInsideSandbox(format!(
                 "{path:?} lies in a sandbox; choose a directory outside of it"
             )));
@@ -193,12 +199,6 @@ fn sandboxes(place: Option<&TaskPlace>, current: Option<&Path>) -> Vec<PathBuf> 
     let named: Vec<&Path> = named.chain([current]).flatten().collect();
     let resolved = named.iter().filter_map(|path| Some(Resolved::new(path).ok()?.path()));
     resolved.chain(named.iter().map(|path| path.to_path_buf())).collect()
-}
-
-/// Device and inode of what a path leads to.
-fn identity(path: &Path) -> Option<Place> {
-    let found = std::fs::metadata(path).ok()?;
-    Some(((rustix::fs::major(found.dev()), rustix::fs::minor(found.dev())), found.ino()))
 }
 
 /// Which file goes where.

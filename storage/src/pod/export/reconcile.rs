@@ -3,47 +3,60 @@
 use std::io;
 use std::path::PathBuf;
 
-use cofferdam_protocol::pod::{
-    ExportItem, ExportItemStatus as Status, ExportMode, ExportRecord, ExportStatus,
-};
+use cofferdam_protocol::pod::{ExportItem, ExportItemStatus as Status, ExportMode, ExportStatus};
 
 use super::backup;
 use super::batch::is_open;
 use super::content::Opened;
+use super::forbidden::Forbidden;
 use super::ground::{Dir, Ground, relative};
 use super::moves::{look, rename_exclusive};
 use super::names::Names;
 use super::notes::Notes;
+use super::plan::AWAY;
 use crate::disk::Disk;
 use crate::fs::Root;
 use crate::path::{Name, RelPath};
+use crate::pod::model::KeptExport;
 
-/// Finds out what became of an export that a crash ended, removes its temporary files, and says what is so.
-/// The notes stay as they are.
-pub fn reconcile(disk: &Disk, mut record: ExportRecord, notes: &str) -> ExportRecord {
-    if record.status != ExportStatus::Running {
-        return record;
+/// Whether it is known what became of everything of an export, and nothing of its own is left to be removed.
+pub fn is_settled(kept: &KeptExport) -> bool {
+    kept.record.status != ExportStatus::Running && !Notes::read(&kept.notes).unfinished
+}
+
+/// Finds out what became of an export that a crash ended, removes its temporary files, and says what is so. What cannot
+/// be found out, since the target's drive is away, is left for another time.
+pub fn reconcile(disk: &Disk, kept: KeptExport) -> KeptExport {
+    if is_settled(&kept) {
+        return kept;
     }
-    let notes = Notes::read(notes);
+    let KeptExport { mut record, notes } = kept;
+    let mut notes = Notes::read(&notes);
     let base = PathBuf::from(&notes.base);
     let target = relative(&base, &record.target_dir).unwrap_or_default();
-    let names = Names::of(&record.id);
-    let ground =
-        Root::open(&base).map(|root| Ground::new(disk, root, base.clone(), notes.target.clone(), Vec::new()));
     let mode = record.mode;
-    match ground {
-        Ok(ground) => {
-            let mut work = Reconcile { disk, names, target, ground, notes: &notes };
+    match Root::open(&base) {
+        Ok(root) => {
+            let is_elsewhere = notes.is_elsewhere(&root);
+            let ground = Ground::new(disk, root, base, notes.target.clone(), Forbidden::default());
+            let names = Names::of(&record.id);
+            let mut work = Reconcile { disk, names, target, ground, is_elsewhere, notes: &mut notes };
             for (at, item) in record.items.iter_mut().enumerate().filter(|(_, item)| is_open(item)) {
                 work.settle(at, item, mode);
             }
-            work.ground.remove_made();
+            if !is_elsewhere {
+                work.ground.sweep(&mut work.notes.left);
+                work.ground.remove_made();
+            }
             let _ = work.ground.sync();
         }
-        Err(_) => record.items.iter_mut().filter(|item| is_open(item)).for_each(unknown),
+        Err(_) => record.items.iter_mut().filter(|item| is_open(item)).for_each(away),
     }
-    record.status = ExportStatus::Interrupted;
-    record
+    if record.status == ExportStatus::Running {
+        record.status = ExportStatus::Interrupted;
+    }
+    notes.unfinished = !notes.left.is_empty() || record.items.iter().any(is_open);
+    KeptExport { record, notes: notes.text() }
 }
 
 struct Reconcile<'a> {
@@ -51,7 +64,9 @@ struct Reconcile<'a> {
     names: Names,
     target: RelPath,
     ground: Ground<'a>,
-    notes: &'a Notes,
+    /// Whether the base is another directory than it was, so that what is missing says nothing.
+    is_elsewhere: bool,
+    notes: &'a mut Notes,
 }
 
 /// Where an item's files are.
@@ -69,7 +84,11 @@ impl Reconcile<'_> {
         });
         // A file that was in the way cannot be gone with its backup: its drive may be away.
         let Some(place) = found else {
-            return if item.existed { unknown(item) } else { end(item, "interrupted") };
+            return match (self.is_elsewhere, item.existed) {
+                (true, _) => away(item),
+                (false, true) => unknown(item),
+                (false, false) => end(item, "interrupted"),
+            };
         };
         match self.is_done(at, item, &place) {
             Ok(true) => {
@@ -101,9 +120,8 @@ impl Reconcile<'_> {
                 let old = Opened::at(&place.dir, &temporary)?;
                 let kept = self.notes.backups.get(&at);
                 if kept.is_some_and(|note| holds(&note.hash, &old)) {
-                    let disk = self.disk;
-                    let unlinked = self.ground.quietly(&place.dir, || disk.unlink(&place.dir, &*temporary));
-                    unlinked.map(|()| true)
+                    self.throw_away(place, &self.names.new_file(at), old.stat.ino);
+                    Ok(true)
                 } else {
                     // Somebody's newer file was replaced, which was not noticed any more.
                     let (new, old) = ((&*place.dir, place.name.as_bytes()), (&*place.dir, &*temporary));
@@ -118,8 +136,11 @@ impl Reconcile<'_> {
         let disk = self.disk;
         let temporary = self.names.new_file(at).into_bytes();
         let is_free = |dir: &Dir, name: &[u8]| look(dir, name).is_ok_and(|found| found.is_none());
-        let is_away = is_free(&place.dir, place.name.as_bytes()) && is_free(&place.dir, &temporary);
-        if item.existed && is_away && self.kept(&place.path).is_none() {
+        let is_away = is_free(&place.dir, &temporary) && self.kept(&place.path).is_none();
+        if is_away && self.is_elsewhere {
+            return away(item);
+        }
+        if item.existed && is_away && is_free(&place.dir, place.name.as_bytes()) {
             return unknown(item);
         }
         let mut message = "interrupted".to_owned();
@@ -130,7 +151,9 @@ impl Reconcile<'_> {
                     hash == item.hash || self.notes.backups.get(&at).is_some_and(|note| note.hash == hash)
                 });
             if is_ours {
-                let _ = self.ground.quietly(&place.dir, || disk.unlink(&place.dir, &*temporary));
+                if let Some(left) = self.throw_away(place, &self.names.new_file(at), new.stat.ino) {
+                    message = format!("interrupted; {left}");
+                }
             } else {
                 message = format!("interrupted; what was there is kept as {}", self.names.new_file(at));
             }
@@ -165,6 +188,11 @@ impl Reconcile<'_> {
         end(item, &message);
     }
 
+    fn throw_away(&mut self, place: &Place, name: &str, ino: u64) -> Option<String> {
+        let at = place.path.split().map(|(at, _)| at).unwrap_or_default();
+        self.ground.throw_away(&mut self.notes.left, (&at, &place.dir), name, ino)
+    }
+
     fn backup_path(&self, path: &RelPath) -> String {
         let place = backup::place(&self.names, &self.target, path);
         place.map(|place| self.ground.absolute(&place)).unwrap_or_default()
@@ -177,6 +205,11 @@ impl Reconcile<'_> {
         look(&dir, name.as_bytes()).ok()??;
         Some((dir, name))
     }
+}
+
+/// An item of which nothing can be found out now: it stays open.
+fn away(item: &mut ExportItem) {
+    item.message = AWAY.to_owned();
 }
 
 /// An item of which nothing can be found. If it was intended, an undo looks again, so what is known of it is kept.

@@ -5,11 +5,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use cofferdam_protocol::pod::{
-    ExportItemStatus as Status, ExportMode, ExportRecord, ExportStatus, ExportUndone, UndoConflict,
+    ExportItem, ExportItemStatus as Status, ExportMode, ExportRecord, ExportStatus, ExportUndone,
+    UndoConflict,
 };
 
 use super::ExportLog;
+use super::batch::is_open;
 use super::content::in_words;
+use super::forbidden::Forbidden;
 use super::ground::{Dir, Ground};
 use super::names::Names;
 use super::notes::Notes;
@@ -40,12 +43,17 @@ pub fn undo(
         return Err(nothing("RUNNING", "the export is still running; wait for its end"));
     }
     let open = open_items(&record);
+    let unknown: Vec<usize> = (0..record.items.len()).filter(|at| is_open(&record.items[*at])).collect();
     let was_undone = record.items.iter().any(|item| item.status == Status::Undo);
     let mut undo = Undo::new(disk, record, notes, verify);
     for batch in open.chunks(BATCH) {
         undo.batch(batch, log)?;
     }
     undo.tidy();
+    for at in unknown {
+        let ExportItem { dst: path, message, .. } = &undo.record.items[at];
+        undo.conflicts.push(UndoConflict { path: path.clone(), message: message.clone() });
+    }
     let Undo { mut record, notes: kept, removed, restored, conflicts, .. } = undo;
     let mut changes = Vec::new();
     let kept = kept.text();
@@ -60,7 +68,7 @@ pub fn undo(
     if !changes.is_empty() {
         log.save(changes)?;
     }
-    if open.is_empty() && was_undone {
+    if open.is_empty() && was_undone && conflicts.is_empty() {
         return Err(nothing("UNDONE", "everything of this export was undone before"));
     }
     Ok(ExportUndone { export: record, removed, restored, conflicts })
@@ -82,6 +90,8 @@ fn open_items(record: &ExportRecord) -> Vec<usize> {
 pub(super) enum Hitch {
     /// Something is not as it should be; nothing was touched.
     Conflict(String),
+    /// Its place cannot be reached, so that nobody can say how it is; nothing was touched.
+    Unreached(String),
     /// The disk failed; the next undo goes on from here.
     Failed(String),
 }
@@ -104,6 +114,8 @@ pub(super) struct Undo<'a> {
     /// The target beneath the base.
     pub target: RelPath,
     pub base: io::Result<Ground<'a>>,
+    /// Whether the base is another directory than the export wrote to: its drive may be away.
+    pub is_elsewhere: bool,
     /// The task's directory, of a move.
     pub source: Option<Ground<'a>>,
     pub notes: Notes,
@@ -123,15 +135,32 @@ impl<'a> Undo<'a> {
         let base = PathBuf::from(&notes.base);
         let target = super::ground::relative(&base, &record.target_dir).unwrap_or(RelPath::ROOT);
         let dirs = notes.target.clone();
-        let mut base = Root::open(&base).map(|root| Ground::new(disk, root, base, dirs, Vec::new()));
+        let root = Root::open(&base);
+        let is_elsewhere = root.as_ref().is_ok_and(|root| notes.is_elsewhere(root));
+        let mut base = root.map(|root| Ground::new(disk, root, base, dirs, Forbidden::default()));
         let mut source = None;
         if record.mode == ExportMode::Move && !record.legacy {
             source = open_source(disk, &notes);
         }
-        base.iter_mut().chain(&mut source).for_each(Ground::look_for_changes);
+        let there = base.iter_mut().filter(|_| !is_elsewhere);
+        there.chain(&mut source).for_each(Ground::look_for_changes);
         let (names, begun) = (Names::of(&record.id), notes.undoing.clone());
         let (removed, restored, conflicts) = (Vec::new(), Vec::new(), Vec::new());
-        Self { disk, record, names, verify, target, base, source, notes, begun, removed, restored, conflicts }
+        Self {
+            disk,
+            record,
+            names,
+            verify,
+            target,
+            base,
+            is_elsewhere,
+            source,
+            notes,
+            begun,
+            removed,
+            restored,
+            conflicts,
+        }
     }
 
     /// Undoes some items.
@@ -194,7 +223,9 @@ impl<'a> Undo<'a> {
     fn hitch(&mut self, at: usize, hitch: Hitch) {
         let message = match hitch {
             Hitch::Failed(message) => format!("{message}; try again"),
-            Hitch::Conflict(message) => {
+            // What was begun is gone on with once the drive is there again.
+            Hitch::Unreached(message) if self.begun.contains(&at) => message,
+            Hitch::Conflict(message) | Hitch::Unreached(message) => {
                 self.notes.undoing.remove(&at);
                 message
             }
@@ -228,7 +259,11 @@ impl<'a> Undo<'a> {
     /// Removes directories that the export made, makes again those that it removed, and puts back times.
     fn tidy(&mut self) {
         let open = open_items(&self.record);
-        if let Ok(base) = &mut self.base {
+        if let Ok(base) = &mut self.base
+            && !self.is_elsewhere
+        {
+            base.sweep(&mut self.notes.left);
+            self.notes.unfinished &= !self.notes.left.is_empty() || self.record.items.iter().any(is_open);
             // The next undo looks there for what became of its items.
             if self.notes.undoing.is_empty() {
                 base.remove_made();
@@ -278,7 +313,7 @@ fn open_source<'a>(disk: &'a Disk, notes: &Notes) -> Option<Ground<'a>> {
     }
     let place = TaskPlace { root: notes.root.as_ref().map(PathBuf::from), dir: dir.to_owned() };
     let root = place.open().ok()??;
-    Some(Ground::new(disk, root, place.dir, notes.source.clone(), Vec::new()))
+    Some(Ground::new(disk, root, place.dir, notes.source.clone(), Forbidden::default()))
 }
 
 /// Whether what was written is durable.

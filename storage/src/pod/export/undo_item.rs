@@ -56,14 +56,14 @@ impl Undo<'_> {
         }
         let base = match &mut self.base {
             Ok(base) => base,
-            Err(error) => return conflict(&format!("the target cannot be opened: {}", in_words(error))),
+            Err(error) => return unreached(&format!("the target cannot be opened: {}", in_words(error))),
         };
         let path = base.relative(&dst).filter(|path| path.starts_with(&self.target));
         let Some(path) = path else { return conflict("it does not lie in the target's directory") };
         let begun = self.begun.contains(&item);
         let (dir, at, name) = match base.open_parent(&path) {
             Ok(found) => found,
-            Err(error) => return conflict(&format!("its directory cannot be opened: {}", in_words(&error))),
+            Err(error) => return unreached(&format!("its directory cannot be opened: {}", in_words(&error))),
         };
         let backup = if backup_path.is_empty() { None } else { Some(self.backup(&path, &backup_path)?) };
         if begun && let Some(litter) = self.resume(item, &dir, &name, backup.as_ref())? {
@@ -118,7 +118,7 @@ impl Undo<'_> {
         }
         match base.open_parent(&place.unwrap_or_default()) {
             Ok((dir, at, name)) => Ok(Backup { dir, at, name }),
-            Err(error) => conflict(&format!("its backup cannot be opened: {}", in_words(&error))),
+            Err(error) => unreached(&format!("its backup cannot be opened: {}", in_words(&error))),
         }
     }
 
@@ -130,6 +130,9 @@ impl Undo<'_> {
         let taken = Opened::at(dir, &aside).ok();
         let taken_hash = hash_of(&taken);
         let Some(backup) = backup else {
+            if taken.is_none() && self.is_elsewhere {
+                return unreached("another directory is at its target now; its drive may be away");
+            }
             if taken.is_none() {
                 return Ok(look(dir, name.as_bytes())?.is_none().then(Vec::new));
             }
@@ -268,6 +271,10 @@ impl Undo<'_> {
         }
         Ok(litter)
     }
+}
+
+fn unreached<T>(why: &str) -> Found<T> {
+    Err(Hitch::Unreached(why.to_owned()))
 }
 
 fn conflict<T>(why: &str) -> Found<T> {

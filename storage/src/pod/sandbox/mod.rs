@@ -10,6 +10,7 @@ mod tests;
 
 pub(super) use policy::is_windows;
 pub use policy::policy;
+pub(super) use protected::identity;
 pub use protected::{Protected, Surroundings};
 pub(super) use root::Resolved;
 pub use root::check_root;

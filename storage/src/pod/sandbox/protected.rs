@@ -91,6 +91,6 @@ impl Protected {
 }
 
 /// Device and inode of what a path leads to.
-fn identity(path: &Path) -> io::Result<(u64, u64)> {
+pub(in crate::pod) fn identity(path: &Path) -> io::Result<(u64, u64)> {
     std::fs::metadata(path).map(|metadata| (metadata.dev(), metadata.ino()))
 }

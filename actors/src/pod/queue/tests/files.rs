@@ -52,6 +52,24 @@ fn files_of_a_task_that_has_not_ended_stay() {
 }
 
 #[test]
+fn while_files_are_taken_away_no_task_gets_a_place_among_them_by_another_name() {
+    let mut pod = Pod::with_task(TaskStatus::Completed);
+    let aliases = tempfile::tempdir().unwrap();
+    let (root, link) = (pod.root.path().to_owned(), aliases.path().join("link"));
+    std::fs::create_dir_all(root.join("a")).unwrap();
+    cofferdam_tests::files::symlink(&root, &link);
+    let held = pod.queue.hold("a", FileUse::Removed).unwrap();
+    assert_eq!(pod.configure(json!({"sandboxRoot": link})), [""; 0]);
+    let mut inside = reserve("b");
+    inside["subdir"] = json!("a/x");
+    assert_eq!(code(pod.ask::<TaskReserve>(inside.clone())), Code::TaskBusy);
+    assert!(!root.join("a/x").exists());
+    pod.reserve("c");
+    pod.queue.let_go(&held);
+    pod.ask::<TaskReserve>(inside).unwrap();
+}
+
+#[test]
 fn while_files_are_taken_away_their_task_cannot_begin_again_and_no_other_takes_its_place() {
     for (usage, goes) in [(FileUse::Copied, true), (FileUse::Moved, false), (FileUse::Removed, false)] {
         let mut pod = Pod::with_task(TaskStatus::Completed);

@@ -46,6 +46,7 @@ impl Queue {
             at,
             place: TaskPlace::of(summary),
             current_root,
+            own_files: Vec::new(),
             entries,
             target_dir: target_dir.into(),
             mode,

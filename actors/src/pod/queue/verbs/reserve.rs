@@ -34,12 +34,13 @@ impl Verb for TaskReserve {
     /// The refusals of the root come before those of the queue, and a refused task leaves no directory: so the root is
     /// checked in any case, and the directory made only for a task that memory accepts.
     fn look(&self, queue: &Queue, site: &Site) -> Look<Self::Found> {
-        let accepted = accepted(self, queue);
+        let (accepted, taken_away) = (accepted(self, queue), queue.taken_away());
         let (root, task, site) = (queue.config().sandbox_root.clone(), self.task_id.clone(), site.clone());
         Look::Blocking(Box::new(move || {
             let place = || {
                 let root = check_root(&root, &site.protected)?;
                 let subdir = accepted?;
+                taken_away.check(&Path::new(&root).join(subdir.to_string()).join(task.as_str()))?;
                 let made = make_task_dir(&site.disk, Path::new(&root), &subdir, &task)?;
                 let dir = made.path.to_string_lossy().into_owned();
                 let policy = policy(&root, &dir);

@@ -86,6 +86,43 @@ fn what_is_mounted_in_the_sandbox_is_not_exported() {
     assert_eq!(files::read(lab.at("secret/s")), b"secret");
 }
 
+#[test]
+fn the_sidecars_own_files_are_not_replaced_and_no_name_beside_them_is_taken() {
+    for (target, below) in [("data", ""), ("", "data/"), ("by-link", "")] {
+        let mut lab = Lab::new();
+        files::write(lab.at("data/pod.db"), "live");
+        files::symlink("data", lab.at("by-link"));
+        let evil = [
+            "pod.db",
+            "pod.db-wal",
+            "pod.db.lock",
+            "Pod.DB-journal",
+            "core.log",
+            "core.log.1",
+            "pod.db-shm/x",
+        ];
+        let fine = ["pod.dbx", "my-core.log", "core.log.old", "sub/pod.db"];
+        for name in evil.iter().chain(&fine) {
+            lab.task(&[(&format!("{below}{name}"), "exported")]);
+        }
+        let before = lab.tree("data");
+        for conflict in [ConflictMode::Overwrite, ConflictMode::Skip] {
+            let request = ExportRequest { target_dir: lab.at(target), conflict, ..lab.request(&["."]) };
+            let record = lab.run(request);
+            for item in &record.items {
+                let is_evil = evil
+                    .iter()
+                    .any(|name| item.dst.ends_with(&format!("/{name}")) && !item.dst.contains("/sub/"));
+                let expected = if is_evil { Status::Fail } else { Status::Ok };
+                assert_eq!(item.status, expected, "{item:?}");
+            }
+            assert_eq!(record.status, ExportStatus::Failed);
+            assert!(lab.undo().conflicts.is_empty());
+        }
+        assert_eq!(lab.tree("data"), before);
+    }
+}
+
 /// Whatever an agent exchanges meanwhile, nothing from outside is read, and nothing outside is written.
 #[test]
 fn a_sandbox_that_changes_while_it_is_exported_leads_nowhere() {
@@ -153,7 +190,7 @@ fn a_target_that_changes_while_it_is_written_leads_nowhere_either() {
             if record.items.iter().any(|item| item.status == Status::Ok) {
                 drop(lab.undo_on(&Disk::default(), true));
             }
-            discard(&Disk::default(), &record).unwrap();
+            discard(&Disk::default(), &lab.kept()).unwrap();
         }
         stop.store(true, Ordering::Relaxed);
     });

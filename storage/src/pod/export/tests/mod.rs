@@ -1,9 +1,12 @@
 //! Tests of exports.
 
+mod away;
 mod batches;
 mod conflicts;
+mod discarding;
 mod faults;
 mod hostile;
+mod left;
 mod random;
 mod refusals;
 mod undoing;
@@ -18,10 +21,10 @@ use cofferdam_protocol::pod::{
 };
 use cofferdam_tests::files;
 
-use super::{ExportLog, ExportRequest, discard, plan, reconcile, undo};
+use super::{ExportLog, ExportRequest, check_discard, discard, is_settled, plan, reconcile, undo};
 use crate::disk::Disk;
 use crate::pod::error::{Error, Result};
-use crate::pod::model::Change;
+use crate::pod::model::{Change, KeptExport};
 use crate::pod::place::TaskPlace;
 
 /// A task's directory and a target, and what the database holds of one export.
@@ -96,6 +99,7 @@ impl Lab {
             at: 1,
             place: Some(TaskPlace { root: Some(self.at("root")), dir: self.at("root/task") }),
             current_root: None,
+            own_files: vec![self.at("data/pod.db"), self.at("data/core.log")],
             entries: entries.iter().map(|entry| (*entry).to_owned()).collect(),
             target_dir: self.at("target"),
             mode: ExportMode::Copy,
@@ -135,11 +139,18 @@ impl Lab {
         undone
     }
 
+    /// What the database holds of the export.
+    fn kept(&self) -> KeptExport {
+        let Store { record, notes, .. } = self.store.clone();
+        KeptExport { record: record.unwrap(), notes }
+    }
+
     /// What a new process does with an export that was running.
     fn reconcile(&mut self) {
         self.store.disk = Disk::default();
-        if let Some(record) = self.store.record.take() {
-            self.store.record = Some(reconcile(&Disk::default(), record, &self.store.notes));
+        if self.store.record.is_some() {
+            let KeptExport { record, notes } = reconcile(&Disk::default(), self.kept());
+            (self.store.record, self.store.notes) = (Some(record), notes);
         }
     }
 
@@ -242,20 +253,20 @@ fn backups_go_and_exported_files_stay_when_a_record_is_discarded() {
     let mut lab = Lab::new();
     lab.task(&[("x", "new")]);
     lab.target(&[("x", "old"), (".isolation-pod-undo/exp-2/x", "another's")]);
-    let record = lab.copy(&["x"], ConflictMode::Overwrite);
-    discard(&Disk::default(), &record).unwrap();
+    lab.copy(&["x"], ConflictMode::Overwrite);
+    discard(&Disk::default(), &lab.kept()).unwrap();
     assert_eq!(lab.texts(), pairs(&[("/.isolation-pod-undo/exp-2/x", "another's"), ("/x", "new")]));
-    discard(&Disk::default(), &record).unwrap();
+    discard(&Disk::default(), &lab.kept()).unwrap();
     files::remove(lab.at("target"));
-    assert!(discard(&Disk::default(), &record).is_err(), "backups may be on a drive that is away");
+    assert!(discard(&Disk::default(), &lab.kept()).is_err(), "backups may be on a drive that is away");
 
     let mut lab = Lab::new();
     lab.task(&[("x", "new")]);
     lab.target(&[("x", "old")]);
-    let record = lab.copy(&["x"], ConflictMode::Overwrite);
+    lab.copy(&["x"], ConflictMode::Overwrite);
     files::mkdir(lab.at("elsewhere/exp-1"));
     files::remove(lab.at("target/.isolation-pod-undo"));
     files::symlink(lab.at("elsewhere"), lab.at("target/.isolation-pod-undo"));
-    assert!(discard(&Disk::default(), &record).is_err());
+    assert!(discard(&Disk::default(), &lab.kept()).is_err());
     assert_eq!(files::names(lab.at("elsewhere")), ["exp-1"], "a link is not followed");
 }
