@@ -189,7 +189,7 @@ fn a_start_while_the_targets_drive_is_away_costs_no_undo() {
         skip!("needs root to mount");
     }
     let site = site();
-    let (dir, made, _) = two_batches(&site);
+    let (dir, made, _) = filled(&site, EXPORTED);
     files::write(site.path("drive/d/0"), "old 0");
     let drive = Tree::read(&site.path("drive"));
     let plugged_in = || Mount::bind(&site.path("drive"), &site.outside());
