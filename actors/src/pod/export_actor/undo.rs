@@ -28,7 +28,7 @@ pub(super) async fn undo(tools: Tools, id: String, at: i64) -> Result<ExportUndo
 
 /// Removes a record and its backups, unless newer work would go with them.
 pub(super) async fn delete(tools: Tools, id: String) -> Result<Done, Failure> {
-    let kept = tools.find(&id).await?.ok_or_else(|| Refusal::ExportNotFound(id))?;
+    let kept = tools.find(&id).await?.ok_or(Refusal::ExportNotFound(id))?;
     let kept = tools.mend(kept).await?;
     let looked_at = kept.clone();
     tools.on_disk(move |_, _| export::check_discard(&looked_at)).await?;
