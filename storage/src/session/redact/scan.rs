@@ -144,17 +144,30 @@ fn scheme(value: &[u8]) -> usize {
     }
 }
 
-/// `--name SECRET`
+/// `--name SECRET`, `"--name", "SECRET"`
 fn flag_value(text: &[u8], at: usize) -> Option<Range<usize>> {
     if at > 0 && is_word(text[at - 1]) {
         return None;
     }
     let flag = at + run(&text[at..], is_word);
-    let start = flag + run(&text[flag..], is_blank);
+    let start = match text.get(flag) {
+        Some(b'\\' | b'"' | b'\'' | b'`') => next_quoted(text, flag)?,
+        _ => flag + run(&text[flag..], is_blank),
+    };
     let is_secret = start > flag
         && text.get(start) != Some(&b'-')
         && std::str::from_utf8(&text[at..flag]).is_ok_and(is_secret_flag);
     if is_secret { value(text, start) } else { None }
+}
+
+/// Where the next item of a list begins with its quote, `end` being where one ends with its own. `None` if there is none, or
+/// it is another flag.
+fn next_quoted(text: &[u8], end: usize) -> Option<usize> {
+    let is_mark = |b| is_quote(b) || b == b'\\';
+    let comma = end + run(&text[end..], is_mark);
+    let start = comma + 1 + run(text.get(comma + 1..)?, is_space);
+    let body = start + run(&text[start..], is_mark);
+    (text[comma] == b',' && body > start && text.get(body) != Some(&b'-')).then_some(start)
 }
 
 /// A value that begins at `start`: what is in its quotes, or else a word.
@@ -285,7 +298,23 @@ fn nonempty(range: Range<usize>) -> Option<Range<usize>> {
 }
 
 fn begins_word(text: &[u8], at: usize) -> bool {
-    at == 0 || !(text[at - 1].is_ascii_alphanumeric() || text[at - 1] == b'_')
+    at == 0
+        || !(text[at - 1].is_ascii_alphanumeric() || text[at - 1] == b'_')
+        || ends_with_escape(&text[..at])
+}
+
+/// Whether a text ends with a character that is written as letters or digits: `\n`, `\x3d`, `\u003d`, `%3D`, or a colour of
+/// the terminal. What follows is not of one word with them.
+fn ends_with_escape(text: &[u8]) -> bool {
+    let hex = |before: &[u8], digits: usize| {
+        let (head, tail) = text.split_at(text.len().saturating_sub(digits));
+        head.ends_with(before) && tail.iter().all(u8::is_ascii_hexdigit)
+    };
+    match text {
+        [.., b'\\', b'n' | b'r' | b't' | b'b' | b'f'] => true,
+        [colour @ .., b'm'] => colour[..trimmed(colour, |b| b.is_ascii_digit() || b == b';')].ends_with(b"["),
+        _ => hex(b"%", 2) || hex(b"\\x", 2) || hex(b"\\u", 4),
+    }
 }
 
 fn is_word(byte: u8) -> bool {

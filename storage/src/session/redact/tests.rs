@@ -49,6 +49,45 @@ fn headers_lose_their_value_to_the_end_of_the_line_or_of_the_quotes() {
 }
 
 #[test]
+fn an_escaped_character_is_no_part_of_the_word_behind_it() {
+    let token = "ghp_A1b2C3d4A1b2C3d4";
+    for before in [
+        r"x\n",
+        r"x\t",
+        r"\r",
+        r"a\u003d",
+        r"\x3D",
+        "a%3D",
+        "\u{1b}[32m",
+        r"\u001b[1;31m",
+        r"\033[m",
+        r"\x1b[0m",
+    ] {
+        check(&[(&format!("{before}{token}"), &format!("{before}<redacted>"))]);
+    }
+    check(&[(r"a\nBearer A1b2C3d4 b", r"a\nBearer <redacted> b")]);
+    for word in ["alpha", "_", "m", "3d", "n"] {
+        let whole = format!("{word}{token}");
+        check(&[(&whole, &whole)]);
+    }
+}
+
+#[test]
+fn a_flag_in_a_list_announces_the_next_item() {
+    check(&[
+        (r#"run(["x", "--password", "hunter2", "y"])"#, r#"run(["x", "--password", "<redacted>", "y"])"#),
+        (r"['--token','a b']", r"['--token','<redacted>']"),
+        (r#"{\"a\":[\"--token\",\"a b\"]}"#, r#"{\"a\":[\"--token\",\"<redacted>\"]}"#),
+        ("[\n  \"--token\",\n  \"abc\"\n]", "[\n  \"--token\",\n  \"<redacted>\"\n]"),
+        (r#"["--password", "--verbose"]"#, r#"["--password", "--verbose"]"#),
+        (r#"["--password"]"#, r#"["--password"]"#),
+        (r#"use "--token" or "--user" here"#, r#"use "--token" or "--user" here"#),
+        (r#""--token", or else"#, r#""--token", or else"#),
+        (r#""--token","#, r#""--token","#),
+    ]);
+}
+
+#[test]
 fn flags_urls_and_private_keys_lose_their_secret() {
     check(&[
         ("login --token abc --verbose", "login --token <redacted> --verbose"),
