@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use cofferdam_protocol::session::{bounded, limits};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use serde::Deserialize;
@@ -62,6 +63,9 @@ const FILE: &str = ".copilot-shell/config.toml";
 
 /// A configuration file is a page; whatever is larger is another file.
 const MAX_BYTES: u64 = 1 << 20;
+
+/// How many bytes of what is wrong with a file are told.
+const LONGEST_ERROR: usize = 512;
 
 /// The provider in effect where none was chosen.
 const DEFAULT_PROVIDER: &str = "default";
@@ -153,7 +157,9 @@ fn read(path: &Path, warnings: &mut Vec<String>) -> Layers {
         Err(error) => Err(error.to_string()),
     };
     parsed.unwrap_or_else(|error| {
-        warnings.push(format!("{} is ignored: {error}", path.display()));
+        // A path may be as long as a request, and an error repeats what is in the file.
+        let path = bounded(&path.to_string_lossy(), limits::WORKSPACE);
+        warnings.push(format!("{path} is ignored: {}", bounded(&error, LONGEST_ERROR)));
         Layers::default()
     })
 }
@@ -253,6 +259,18 @@ mod tests {
         let (config, warnings) = site.load();
         assert!(config.auto_persist);
         assert_eq!(warnings.len(), 3, "{warnings:?}");
+    }
+
+    #[test]
+    fn a_warning_is_short_however_long_the_path_is_or_what_is_wrong_in_the_file() {
+        let long = "a".repeat(300_000);
+        let (_, path) = Config::load(&Places::default(), Some(Path::new(&long)));
+        let (_, content) = Site::new("", "", &format!("[session]\nauto_persist = \"{long}\"")).load();
+        for warnings in [path, content] {
+            assert_eq!(warnings.len(), 1);
+            let most = limits::WORKSPACE + LONGEST_ERROR + 100;
+            assert!(warnings[0].len() < most, "{}", warnings[0].len());
+        }
     }
 
     #[test]
