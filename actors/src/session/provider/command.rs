@@ -9,6 +9,7 @@ use std::thread;
 use cofferdam_protocol::session::headless::{BlockStart, Delta, StreamEvent};
 use cofferdam_protocol::session::limits;
 use cofferdam_storage::session::config::Provider as Settings;
+use cofferdam_storage::session::redact;
 
 use super::{Answer, Pieces, Provider, ProviderError, Request};
 use crate::session::process::{Processes, Starter, read_tail};
@@ -184,11 +185,11 @@ impl Asking {
         Over::Failed(ProviderError(format!("the provider's program {} cannot be run: {why}", self.program)))
     }
 
-    /// What the program said about its failure; if it said nothing, how it ended.
+    /// What the program said about its failure, without secrets; if it said nothing, how it ended.
     fn complained(&self, status: ExitStatus, complaint: &str) -> Over {
         let text = match complaint.trim() {
             "" => format!("the provider's program {} ended with {status}", self.program),
-            complaint => complaint.to_owned(),
+            complaint => redact::text(complaint).into_owned(),
         };
         Over::Failed(ProviderError(text))
     }

@@ -70,6 +70,8 @@ fn the_program_gets_the_conversation_on_its_input() {
 fn a_program_that_fails_says_why_itself_or_how_it_ended_is_said() {
     let told = pieces(None, "printf half; echo context_limit: too much >&2; exit 1");
     assert_eq!(told[2..], ["text half", "error context_limit: too much"]);
+    let told = pieces(None, "echo refused: api_key=abc123 >&2; exit 1");
+    assert_eq!(told, ["error refused: api_key=<redacted>"]);
     let told = pieces(None, "exit 7");
     assert_eq!(told, ["error the provider's program sh ended with exit status: 7"]);
     let told = pieces(None, "yes complaint | head -c 100000 >&2; echo END >&2; exit 1");
