@@ -44,10 +44,9 @@ impl Terminal {
         self.out.flush()
     }
 
-    /// Prints a result as JSON.
+    /// Prints a result as JSON, in which what can steer a terminal is escaped.
     pub(crate) fn print_json(&mut self, value: &impl Serialize) -> io::Result<()> {
-        let text = serde_json::to_string_pretty(value)?;
-        self.print(text)
+        self.print(without_controls(&serde_json::to_string_pretty(value)?))
     }
 
     /// Says something beside the result. That nobody hears it is no failure.
@@ -88,6 +87,21 @@ impl Terminal {
         }
         Ok(Some(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")))
     }
+}
+
+/// The same JSON with those control characters and marks of direction escaped that JSON itself lets pass. They stand
+/// nowhere but in its strings.
+fn without_controls(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c {
+            '\x7f'..='\u{9f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+                text.push_str(&format!("\\u{:04x}", u32::from(c)));
+            }
+            c => text.push(c),
+        }
+    }
+    text
 }
 
 /// Whether a stream gets colours.
@@ -176,6 +190,16 @@ mod tests {
                 assert!(err.text().starts_with("Really? [y/N] "), "{}", err.text());
             }
         }
+    }
+
+    #[test]
+    fn json_does_not_steer_the_terminal_and_says_the_same() {
+        let (mut terminal, out, _) = testing::terminal(Input::Piped(""));
+        let value = "é \x1b[31m \u{9b}31m \x7f \u{202e} \u{2028} \u{2069}";
+        terminal.print_json(&[value]).unwrap();
+        let shown = r#""é \u001b[31m \u009b31m \u007f \u202e \u2028 \u2069""#;
+        assert_eq!(out.text(), format!("[\n  {shown}\n]\n"));
+        assert_eq!(serde_json::from_str::<[String; 1]>(&out.text()).unwrap(), [value]);
     }
 
     #[test]
