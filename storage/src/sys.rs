@@ -2,6 +2,7 @@
 #![allow(unsafe_code, reason = "each block says why it is sound")]
 
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -71,11 +72,24 @@ pub fn socket_peer_groups(socket: impl AsFd) -> io::Result<Vec<u32>> {
 }
 
 /// Lets a program begin as the leader of a session and of a process group of its own, without a terminal: its process id
-/// is the group's, and whatever it starts can be reached through the group.
+/// is the group's, and whatever it starts can be reached through the group. It hears every signal, whatever the thread
+/// that starts it has blocked.
 pub fn in_new_session(command: &mut Command) -> &mut Command {
-    // SAFETY: between fork and exec the closure only calls `setsid`, which is async-signal-safe, and turns its error
-    // into another form, which allocates nothing.
-    unsafe { command.pre_exec(|| rustix::process::setsid().map(drop).map_err(io::Error::from)) }
+    let begin = || {
+        let mut none = MaybeUninit::uninit();
+        // SAFETY: the first call initialises the set that the second one reads; nothing is written where null stands.
+        let unblocked = unsafe {
+            libc::sigemptyset(none.as_mut_ptr());
+            libc::pthread_sigmask(libc::SIG_SETMASK, none.as_ptr(), std::ptr::null_mut())
+        };
+        match unblocked {
+            0 => rustix::process::setsid().map(drop).map_err(io::Error::from),
+            error => Err(io::Error::from_raw_os_error(error)),
+        }
+    };
+    // SAFETY: between fork and exec the closure only makes calls that are async-signal-safe, and turns their errors into
+    // another form, which allocates nothing.
+    unsafe { command.pre_exec(begin) }
 }
 
 /// Whether somebody could be changing a file's content.
@@ -142,10 +156,22 @@ pub fn is_on_disk(file: impl AsFd) -> bool {
     unsafe { libc::ioctl(file.as_fd().as_raw_fd(), FS_IOC_FIEMAP as _, &raw mut map) == 0 }
 }
 
-/// What tests need of a program that maps its files.
+/// What tests need of a program that maps its files, or starts others.
 #[cfg(test)]
 pub(crate) mod testing {
+    use std::mem::MaybeUninit;
     use std::os::fd::{AsFd, AsRawFd};
+
+    /// Keeps every signal from this thread, and from the programs it starts.
+    pub(crate) fn block_every_signal() {
+        let mut all = MaybeUninit::uninit();
+        // SAFETY: the first call initialises the set that the second one reads; nothing is written where null stands.
+        let blocked = unsafe {
+            libc::sigfillset(all.as_mut_ptr());
+            libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), std::ptr::null_mut())
+        };
+        assert_eq!(blocked, 0);
+    }
 
     /// What a file server does that lets a client write for itself.
     pub(crate) fn take_write_lease(file: impl AsFd) -> bool {
@@ -231,6 +257,21 @@ mod tests {
         assert_eq!(writers(&reader), Writers::None);
         assert_eq!(writers(&reader), Writers::None, "the lease was given back");
         File::options().write(true).open(&path).unwrap();
+    }
+
+    #[test]
+    fn a_program_of_a_new_session_leads_it_and_hears_every_signal() {
+        let mut command = Command::new("cat");
+        command.args(["/proc/self/stat", "/proc/self/status"]);
+        // A thread that hears no signal is what starts the program.
+        let begun = std::thread::spawn(move || {
+            testing::block_every_signal();
+            in_new_session(&mut command).output().unwrap()
+        });
+        let text = String::from_utf8(begun.join().unwrap().stdout).unwrap();
+        let stat: Vec<&str> = text.lines().next().unwrap().split(' ').collect();
+        assert_eq!((stat[4], stat[5]), (stat[0], stat[0]), "group and session are its own");
+        assert!(text.contains("\nSigBlk:\t0000000000000000\n"), "{text}");
     }
 
     #[test]

@@ -1,13 +1,13 @@
-//! Programs that run for a conversation. Each has a process group of its own, which ends when the program does, when
-//! nobody wants it any more, or with this process.
+//! Programs that run for a conversation. Each has a session and a process group of its own: no terminal can stop it. The
+//! group ends when the program does, when nobody wants it any more, or with this process.
 
 use std::collections::HashMap;
 use std::io::{self, Read};
-use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
+use cofferdam_storage::sys::in_new_session;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 /// The programs that run, or are about to.
@@ -76,7 +76,7 @@ impl Starter {
             return Err(io::ErrorKind::Interrupted.into());
         }
         // While the table is locked, so that whoever stops it finds either nothing or the whole group.
-        let child = command.process_group(0).spawn()?;
+        let child = in_new_session(&mut command).spawn()?;
         let group = Pid::from_child(&child);
         table.wanted.insert(number, Some(group));
         drop(table);
@@ -155,6 +155,14 @@ mod tests {
 
     fn output(running: &mut Running) -> impl Read + use<> {
         running.child.stdout.take().unwrap()
+    }
+
+    #[test]
+    fn a_program_has_a_session_of_its_own_so_that_no_terminal_can_stop_it() {
+        let (_permit, starter) = Processes::default().permit();
+        let mut running = starter.start(shell("cut -d ' ' -f 6 < /proc/$$/stat")).unwrap();
+        let session = read_tail(output(&mut running), 100);
+        assert_eq!(session.trim(), running.child.id().to_string());
     }
 
     #[test]
