@@ -10,6 +10,10 @@ use tokio::sync::mpsc;
 /// How many bytes of lines may wait while a turn runs. Behind them an interrupt is not seen before its end.
 const MAX_WAITING: usize = 8 << 20;
 
+/// How many bytes of lines may wait while consent is waited for, the longest line included. Whoever says that much
+/// instead does not want to give it.
+const MAX_INSTEAD: usize = 256 << 20;
+
 /// A line of the client.
 #[derive(Debug)]
 pub struct Line {
@@ -66,13 +70,16 @@ impl Lines {
     }
 
     /// The answer to a request. `None` if the client does not want to give one: it interrupts, ends the program or its
-    /// input. Other answers and lines that cannot be read are dropped, the rest waits for its turn.
+    /// input, or says very much instead. Other answers and lines that cannot be read are dropped, the rest waits for its turn.
     pub(super) async fn answer(&mut self, request: &str) -> Option<Verdict> {
         self.begin();
         let mut at = 0;
         loop {
-            // Whatever waits: the answer may be behind it.
+            // Also behind what fills the room for lines that wait during an answer: this is what they wait for.
             while at == self.waiting.len() {
+                if self.bytes > MAX_INSTEAD {
+                    return None;
+                }
                 let line = self.lines.recv().await?;
                 self.wait(line);
             }

@@ -88,6 +88,17 @@ async fn while_consent_is_waited_for_other_answers_and_unreadable_lines_are_drop
 }
 
 #[actix::test]
+async fn who_says_very_much_instead_of_consenting_does_not_consent() {
+    let mut bench = asked().await;
+    bench.send_of_length(Ok(Input::Registry), 200 << 20).await;
+    bench.hears_nothing();
+    bench.send_of_length(Ok(Input::Registry), 200 << 20).await;
+    bench.hears(&["tool c1 failed: Interrupted by user"]).await;
+    assert_eq!(bench.kept().await.last().unwrap(), "tool c1 Interrupted by user");
+    bench.hears(&["success: completed"]).await;
+}
+
+#[actix::test]
 async fn an_answer_that_was_sent_before_it_was_asked_for_counts() {
     let mut bench = Bench::new();
     bench.say("go").await;

@@ -134,7 +134,12 @@ impl Bench {
 
     /// Sends a line that may be unreadable.
     pub(super) async fn send_line(&self, input: Result<Input, MalformedLine>) {
-        self.lines.as_ref().unwrap().send(Line { input, bytes: 10 }).await.unwrap();
+        self.send_of_length(input, 10).await;
+    }
+
+    /// Sends a line that is said to be of that many bytes.
+    pub(super) async fn send_of_length(&self, input: Result<Input, MalformedLine>, bytes: usize) {
+        self.lines.as_ref().unwrap().send(Line { input, bytes }).await.unwrap();
     }
 
     /// Says something as the user.
