@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use actix::Message;
 use cofferdam_protocol::session::{
-    ClearRequest, Envelope, InspectRequest, InvalidCursor, ListCursor, ListRequest, PrepareClearAllRequest,
-    SessionData, SessionError, SessionId, Skipped, ValidateRequest, bounded, limits,
+    ClearRequest, Envelope, InspectRequest, InvalidCursor, ListCursor, OutOfBounds, PrepareClearAllRequest,
+    SessionData, SessionError, SessionId, Skipped, ValidateRequest,
 };
 use cofferdam_storage::session::{Config, Error, SessionStore, StoreParts};
 
@@ -35,10 +35,10 @@ impl Operation for ListSessions {
     type Done = SessionData;
 
     fn run(self, parts: &Parts) -> Result<SessionData, Error> {
-        let ListRequest { workspace_scope, limit, cursor, all_workspaces } = self.0;
-        let store = open(parts, &workspace_scope, &[])?;
-        let cursor = cursor.as_deref().map(ListCursor::parse).transpose()?;
-        let page = store.list(limit.clamp(1, limits::LIST_PAGE), cursor.as_ref(), all_workspaces)?;
+        let Self(request) = self;
+        let store = open(parts, &request.workspace_scope, Ok(()))?;
+        let cursor = request.cursor.as_deref().map(ListCursor::parse).transpose()?;
+        let page = store.list(request.rows(), cursor.as_ref(), request.all_workspaces)?;
         let next_cursor = page.next.map(|cursor| cursor.to_string());
         Ok(SessionData::List { sessions: page.sessions, next_cursor })
     }
@@ -49,7 +49,7 @@ impl Operation for InspectSession {
 
     fn run(self, parts: &Parts) -> Result<SessionData, Error> {
         let InspectRequest { workspace_scope, session_id } = self.0;
-        let store = open(parts, &workspace_scope, &[])?;
+        let store = open(parts, &workspace_scope, Ok(()))?;
         let session = store.inspect(&SessionId::new(session_id)?)?;
         Ok(SessionData::Inspect { session })
     }
@@ -60,7 +60,7 @@ impl Operation for ValidateSession {
 
     fn run(self, parts: &Parts) -> Result<SessionData, Error> {
         let ValidateRequest { workspace_scope, session_id } = self.0;
-        let store = open(parts, &workspace_scope, &[])?;
+        let store = open(parts, &workspace_scope, Ok(()))?;
         let session = store.validate(&SessionId::new(session_id)?)?;
         Ok(SessionData::Validate { session })
     }
@@ -70,14 +70,15 @@ impl Operation for PrepareClearAll {
     type Done = SessionData;
 
     fn run(self, parts: &Parts) -> Result<SessionData, Error> {
-        let PrepareClearAllRequest { workspace_scope, protected_session_ids, limit, cursor } = self.0;
-        let store = open(parts, &workspace_scope, &[("protected_session_ids", &protected_session_ids)])?;
+        let limit = self.0.ids();
+        let within_bounds = self.0.within_bounds();
+        let PrepareClearAllRequest { workspace_scope, protected_session_ids, cursor, .. } = self.0;
+        let store = open(parts, &workspace_scope, within_bounds)?;
         let protected = ids(protected_session_ids)?;
         let after = match cursor {
             Some(text) => Some(SessionId::new(text).map_err(|invalid| InvalidCursor(invalid.0))?),
             None => None,
         };
-        let limit = limit.map(|limit| limit.clamp(1, limits::PLAN_PAGE));
         let plan = store.plan(&protected, limit, after.as_ref())?;
         Ok(SessionData::PrepareClearAll {
             session_ids: texts(plan.clearable),
@@ -92,16 +93,12 @@ impl Operation for ClearSessions {
     const UNDER_LEASE: bool = true;
 
     fn run(self, parts: &Parts) -> Result<SessionData, Error> {
+        let within_bounds = self.0.within_bounds();
         let ClearRequest { workspace_scope, session_ids, protected_session_ids } = self.0;
-        let arrays: [(_, &[String]); 2] =
-            [("session_ids", &session_ids), ("protected_session_ids", &protected_session_ids)];
-        let store = open(parts, &workspace_scope, &arrays)?;
+        let store = open(parts, &workspace_scope, within_bounds)?;
         let protected = ids(protected_session_ids)?;
         let cleared = store.clear(&session_ids, &protected);
-        let skipped = |(id, error): (String, Error)| Skipped {
-            session_id: bounded(&id, limits::SKIPPED_ID),
-            error: error_of(&error),
-        };
+        let skipped = |(id, error): (String, Error)| Skipped::new(&id, error_of(&error));
         Ok(SessionData::Clear {
             deleted: texts(cleared.deleted),
             skipped: cleared.skipped.into_iter().map(skipped).collect(),
@@ -137,16 +134,15 @@ impl Operation for PersistSession {
     }
 }
 
-/// The store of a request's workspace. `arrays` are those of the request with a bound, by name.
-fn open(parts: &Parts, workspace: &str, arrays: &[(&str, &[String])]) -> Result<SessionStore, Error> {
+/// The store of a request's workspace, if the request is `within_bounds`.
+fn open(
+    parts: &Parts,
+    workspace: &str,
+    within_bounds: Result<(), OutOfBounds>,
+) -> Result<SessionStore, Error> {
     let workspace = Path::new(workspace);
     let config = settings(parts, Some(workspace));
-    for (name, ids) in arrays {
-        if ids.len() > limits::IDS {
-            let detail = format!("{name} has {} entries; at most {} are accepted", ids.len(), limits::IDS);
-            return Err(Error::InvalidRequest(detail));
-        }
-    }
+    within_bounds.map_err(|why| Error::InvalidRequest(why.to_string()))?;
     SessionStore::open(store_parts(parts), &config, workspace)
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use cofferdam_protocol::session::SessionErrorCode as Code;
+use cofferdam_protocol::session::{ListRequest, SessionErrorCode as Code, limits};
 use cofferdam_storage::session::config::Places;
 use tempfile::TempDir;
 
