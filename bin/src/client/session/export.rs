@@ -84,9 +84,10 @@ fn write_said(text: &mut String, said: &str) {
 
 /// In a fence that nothing in it can end.
 fn write_fenced(text: &mut String, language: &str, content: &str) {
+    let content = harmless(content.trim_end_matches('\n'));
     let longest = content.split(|c| c != '`').map(str::len).max().unwrap_or_default();
     let fence = "`".repeat(longest.max(2) + 1);
-    let _ = write!(text, "{fence}{language}\n{}\n{fence}\n\n", harmless(content.trim_end_matches('\n')));
+    let _ = write!(text, "{fence}{language}\n{content}\n{fence}\n\n");
 }
 
 fn title(role: &str) -> String {
@@ -123,7 +124,7 @@ mod tests {
         let messages = vec![
             message("user", "list\nthe files"),
             Message { tool_calls: Some(vec![call]), ..message("assistant", "") },
-            Message { tool_call_id: Some("c1".to_owned()), ..message("tool", "a\x1b[2J```b\n") },
+            Message { tool_call_id: Some("c1".to_owned()), ..message("tool", "a\x1b[2J``\x07`b\n") },
             message("assistant", "Done.\n"),
         ];
         let envelope = Envelope {
