@@ -18,7 +18,8 @@ use crate::path::{Name, RelPath};
 use crate::pod::error::{Error, Result};
 use crate::pod::model::KeptExport;
 
-/// Refuses to remove what [`spare`] would not. Where nothing can be looked at nothing is removed either.
+/// Refuses what [`discard`] would have to leave behind: newer work among the backups. Where nothing can be looked at,
+/// nothing is removed either.
 pub fn check_discard(kept: &KeptExport) -> Result<()> {
     let Ok(Some(backups)) = Backups::open(kept) else { return Ok(()) };
     let found = backups.look().unwrap_or_default();
