@@ -126,17 +126,6 @@ impl SessionRequest {
             Self::Clear(_) => "clear",
         }
     }
-
-    /// The workspace's path as it was sent.
-    pub fn workspace_scope(&self) -> &str {
-        match self {
-            Self::List(ListRequest { workspace_scope, .. })
-            | Self::Inspect(InspectRequest { workspace_scope, .. })
-            | Self::Validate(ValidateRequest { workspace_scope, .. })
-            | Self::PrepareClearAll(PrepareClearAllRequest { workspace_scope, .. })
-            | Self::Clear(ClearRequest { workspace_scope, .. }) => workspace_scope,
-        }
-    }
 }
 
 impl ListRequest {
