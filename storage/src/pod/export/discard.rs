@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::AsFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::backup;
 use super::content::Opened;
 use super::forbidden::Forbidden;
 use super::ground::{Ground, relative};
+use super::moves::look;
 use super::names::{Names, UNDO_DIR, below};
 use super::notes::{Dirs, Notes};
 use crate::ckpt::FileKind;
@@ -18,9 +19,17 @@ use crate::path::{Name, RelPath};
 use crate::pod::error::{Error, Result};
 use crate::pod::model::KeptExport;
 
-/// Refuses what [`discard`] would have to leave behind: newer work among the backups. Where nothing can be looked at,
-/// nothing is removed either.
+/// Refuses where [`discard`] would leave something. Where nothing can be looked at nothing is removed either.
 pub fn check_discard(kept: &KeptExport) -> Result<()> {
+    if let Some(path) = put_aside(kept) {
+        return Err(Error::UndoConflict {
+            reason: "UNDO_UNFINISHED",
+            message: format!(
+                "an undo of the export ended midway, and {} is what it put aside; undo the export again first",
+                path.display()
+            ),
+        });
+    }
     let Ok(Some(backups)) = Backups::open(kept) else { return Ok(()) };
     let found = backups.look().unwrap_or_default();
     let Some(path) = found.theirs.first() else { return Ok(()) };
@@ -45,16 +54,37 @@ pub fn discard(disk: &Disk, kept: &KeptExport) -> Result<()> {
     };
     let backups = match Backups::open(kept) {
         // Where nothing was kept, nothing is left.
-        Err(_) if !has_backups => return Ok(()),
+        Err(_) if !has_backups => None,
         Err(error) if error.kind() == io::ErrorKind::NotFound && Path::new(&record.target_dir).is_dir() => {
-            return Ok(());
+            None
         }
         opened => opened.map_err(left)?,
     };
-    match backups {
-        Some(backups) => backups.remove(disk).map_err(left),
+    if let Some(backups) = backups {
+        backups.remove(disk).map_err(left)?;
+    }
+    match put_aside(kept) {
+        Some(path) => {
+            let path = path.display();
+            Err(left(io::Error::other(format!(
+                "{path} was put aside by an undo that ended midway, and stays"
+            ))))
+        }
         None => Ok(()),
     }
+}
+
+/// An exported file that lost its name to an undo which ended midway: nobody but its undo can tell what it is.
+fn put_aside(kept: &KeptExport) -> Option<PathBuf> {
+    let target_dir = Path::new(&kept.record.target_dir);
+    let (names, target) = (Names::of(&kept.record.id), Root::open(target_dir).ok()?);
+    Notes::read(&kept.notes).undoing.into_iter().find_map(|at| {
+        let (dir, _) = relative(target_dir, &kept.record.items.get(at)?.dst)?.split()?;
+        let path = dir.join(&Name::new(names.aside(at).as_bytes()).ok()?);
+        let (dir, name) = target.open_parent(&path).ok()??;
+        look(&dir, name.as_bytes()).ok()??;
+        Some(target_dir.join(path.as_path()))
+    })
 }
 
 /// Removes what the export could not when it should have.

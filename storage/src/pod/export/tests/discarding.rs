@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::faults::Meddles;
+use super::faults::{DiesAt, Meddles};
 use super::*;
 
 /// An export whose undo has left newer work of the user's among the backups, in the place of `x`'s.
@@ -42,6 +42,24 @@ fn a_record_that_goes_by_itself_spares_newer_work_and_says_so() {
         ("/y", "old"),
     ];
     assert_eq!(lab.texts(), pairs(&expected));
+}
+
+#[test]
+fn what_an_undo_put_aside_keeps_a_record_until_it_is_finished() {
+    let mut lab = Lab::new();
+    lab.task(&[("out/x", "new")]);
+    lab.copy(&["out"], ConflictMode::Overwrite);
+    lab.undo_on(&Disk::with_faults(Arc::new(DiesAt("undo.replaced", false.into()))), true).unwrap_err();
+    let aside = files::names(lab.at("target/out"));
+    assert!(aside.len() == 1 && aside[0].ends_with(".old"), "{aside:?}");
+    let error = check_discard(&lab.kept()).unwrap_err();
+    assert!(matches!(error, Error::UndoConflict { reason: "UNDO_UNFINISHED", .. }), "{error:?}");
+    let error = discard(&Disk::default(), &lab.kept()).unwrap_err();
+    assert!(error.to_string().contains(&aside[0]), "{error}");
+    assert_eq!(files::names(lab.at("target/out")), aside, "one that goes by itself leaves it");
+    assert!(lab.undo().conflicts.is_empty());
+    check_discard(&lab.kept()).unwrap();
+    assert_eq!(files::names(lab.at("target")), [""; 0]);
 }
 
 #[test]
