@@ -1,3 +1,5 @@
+//! Tests: no secret survives, what is none stays, and hostile text takes no time.
+
 use std::time::Duration;
 
 use cofferdam_protocol::session::{ToolCall, ToolFunction};
