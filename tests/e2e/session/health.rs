@@ -44,7 +44,7 @@ fn each_kind_of_damage_has_its_health_and_its_code() {
     let version = |version: &str| change("\"schema_version\": 1", &format!("\"schema_version\": {version}"));
     let table = [
         (ready.clone(), Health::Ready, "ok"),
-        (change("3", "18446744073709551615"), Health::Ready, "ok"),
+        (change("\"generation\": 3", "\"generation\": 18446744073709551615"), Health::Ready, "ok"),
         (compaction("null"), Health::Ready, "ok"),
         (compaction(&unusable.to_string()), Health::Ready, "ok"),
         (ARRAY.to_owned(), Health::Ready, "ok"),
