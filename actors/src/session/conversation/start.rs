@@ -104,7 +104,11 @@ async fn begin(
         Refused { line, ended: Ended::UnknownTools }
     })?;
     let provider = provider::of(config.ai.provider.as_ref(), &active_model, &parts.processes);
-    let store = store.ok().filter(|_| config.auto_persist && !bare);
+    let kept = config.auto_persist && !bare;
+    if let (true, Err(error)) = (kept, &store) {
+        tracing::warn!(%error, "nothing of this conversation will be kept");
+    }
+    let store = store.ok().filter(|_| kept);
     let (lines, place) = (Lines::new(source), Place::default());
     let conversation = Conversation { parts, store, envelope, provider, tools, lines, place, requests: 0 };
     Ok((conversation, prompt))
