@@ -11,6 +11,7 @@
 use std::io::Write;
 
 pub mod dice;
+pub mod effort;
 pub mod files;
 pub mod mount;
 pub mod pod;
