@@ -31,6 +31,11 @@ impl Mount {
         Self::image(at, mib, &["mkfs.ext4", "-q", "-m", "0", "-O", "^has_journal"])
     }
 
+    /// An ext4 as people have it, of `mib` MiB.
+    pub fn journaled_ext4(at: &Path, mib: u64) -> Self {
+        Self::image(at, mib, &["mkfs.ext4", "-q", "-m", "0"])
+    }
+
     /// An xfs of the least size it takes.
     pub fn xfs(at: &Path) -> Self {
         Self::image(at, 320, &["mkfs.xfs", "-q"])

@@ -63,6 +63,13 @@ impl Wire {
         bytes
     }
 
+    /// Sends a request's frame and receives the payload of its response, whatever it means.
+    pub fn call_raw(&mut self, frame: &[u8]) -> Vec<u8> {
+        self.send_bytes(frame);
+        let length = self.receive_bytes(4).try_into().unwrap();
+        self.receive_bytes(u32::from_le_bytes(length) as usize)
+    }
+
     /// Whether an answer, or the end of the connection, can be received within `time`.
     pub fn receives_within(&mut self, time: Duration) -> bool {
         self.stream.set_read_timeout(Some(time)).unwrap();

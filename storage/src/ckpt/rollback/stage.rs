@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
+use std::num::NonZeroU64;
 use std::os::fd::{AsFd, OwnedFd};
+use std::rc::Rc;
 
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
@@ -26,6 +28,9 @@ use crate::path::{Name, RelPath};
 /// Up to so many files are made durable one by one; beyond that the whole filesystem at once is cheaper.
 pub(super) const FEW: usize = 32;
 
+/// As many bytes as a file can have.
+const WHOLE: NonZeroU64 = NonZeroU64::new(i64::MAX as u64).expect("more than none");
+
 /// Makes the staging directories and everything in them, durably.
 pub(super) struct Stage<'a> {
     plan: &'a Plan,
@@ -38,6 +43,8 @@ pub(super) struct Stage<'a> {
     linked: HashMap<usize, (RelPath, Name)>,
     warnings: Vec<Warning>,
     switch: Switch,
+    /// Files and directories that were made and are not durable yet, if there are few.
+    unsynced: Vec<Rc<OwnedFd>>,
 }
 
 /// What is still to be done for a directory in the staging area, given with its path there and in the target.
@@ -67,6 +74,7 @@ impl<'a> Stage<'a> {
             linked,
             warnings: Vec::new(),
             switch: Switch::default(),
+            unsynced: Vec::new(),
         }
     }
 
@@ -90,6 +98,7 @@ impl<'a> Stage<'a> {
         }
         self.switch.steps = steps;
         self.metas()?;
+        self.sync_made().context(|| "make what was restored durable".to_owned())?;
         for path in &self.begin.staging {
             self.sync(path).context(|| format!("make {path} durable"))?;
         }
@@ -225,9 +234,7 @@ impl<'a> Stage<'a> {
                         meta.mode |= 0o700;
                     }
                     self.set(Thing::Open(made.as_fd()), &of, &meta)?;
-                    if self.few() {
-                        self.places.disk.fsync(&*made).context(what)?;
-                    }
+                    self.sync_later(made);
                 }
             }
         }
@@ -294,9 +301,7 @@ impl<'a> Stage<'a> {
                 );
                 self.write(&file, path, *size, *content)?;
                 self.set(Thing::Open(file.as_fd()), path, &meta)?;
-                if self.few() {
-                    disk.fsync(&file).context(what)?;
-                }
+                self.sync_later(Rc::new(file.into()));
             }
             EntryKind::Symlink(target) => {
                 disk.symlink(&**target, dir, name.as_bytes()).context(what)?;
@@ -427,6 +432,23 @@ impl<'a> Stage<'a> {
 
     fn few(&self) -> bool {
         self.ready.to_make <= FEW as u64
+    }
+
+    fn sync_later(&mut self, made: Rc<OwnedFd>) {
+        if self.few() {
+            self.unsynced.push(made);
+        }
+    }
+
+    /// Makes every single file and directory durable. Only now, and with all their bytes on the way already: then the
+    /// first one takes the filesystem's journal with it, and the others find little to do.
+    fn sync_made(&self) -> io::Result<()> {
+        let disk = self.places.disk;
+        for made in &self.unsynced {
+            // Which only saves time.
+            let _ = disk.begin_writeback(made, 0, WHOLE);
+        }
+        self.unsynced.iter().try_for_each(|made| disk.fsync(made))
     }
 
     /// Makes a staging area durable, its name included. With few files their own bytes already are.
