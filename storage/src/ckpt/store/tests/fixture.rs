@@ -28,6 +28,11 @@ impl HandClock {
     pub(super) fn advance(&self, by: Duration) {
         self.ahead.fetch_add(by.as_nanos() as i64, Ordering::Relaxed);
     }
+
+    /// Sets it forward by this and no more.
+    pub(super) fn set_ahead(&self, by: Duration) {
+        self.ahead.store(by.as_nanos() as i64, Ordering::Relaxed);
+    }
 }
 
 impl Clock for HandClock {

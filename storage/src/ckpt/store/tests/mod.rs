@@ -11,5 +11,7 @@ mod init;
 mod late;
 mod old_stores;
 mod open;
+mod random;
+mod random_changes;
 mod removal;
 mod rollback;
