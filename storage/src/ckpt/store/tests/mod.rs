@@ -13,5 +13,6 @@ mod old_stores;
 mod open;
 mod random;
 mod random_changes;
+mod random_writer;
 mod removal;
 mod rollback;
