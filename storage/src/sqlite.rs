@@ -13,7 +13,7 @@ use std::path::Path;
 use diesel::connection::{AnsiTransactionManager, SimpleConnection, TransactionManager};
 use diesel::prelude::*;
 use diesel::result::Error as DatabaseError;
-use diesel::sql_types::Integer;
+use diesel::sql_types::{Integer, Text};
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness};
 use rustix::fs::{Mode, OFlags};
 
@@ -73,6 +73,12 @@ pub(crate) fn connect(file: &Path, patience_ms: u32) -> Result<SqliteConnection,
 }
 
 #[derive(QueryableByName)]
+struct Line {
+    #[diesel(sql_type = Text)]
+    line: String,
+}
+
+#[derive(QueryableByName)]
 struct Number {
     #[diesel(sql_type = Integer)]
     value: i32,
@@ -83,6 +89,13 @@ pub(crate) fn pragma(database: &mut SqliteConnection, name: &str) -> QueryResult
     let query = format!("SELECT {name} AS value FROM pragma_{name}");
     let found: Number = diesel::sql_query(query).get_result(database)?;
     Ok(found.value as u32)
+}
+
+/// What SQLite finds wrong with the file, reading all of it; at most some lines, none if it is sound.
+pub(crate) fn damage(database: &mut SqliteConnection) -> QueryResult<Vec<String>> {
+    let query = "SELECT integrity_check AS line FROM pragma_integrity_check LIMIT 10";
+    let lines: Vec<Line> = diesel::sql_query(query).load(database)?;
+    Ok(lines.into_iter().map(|found| found.line).filter(|line| line != "ok").collect())
 }
 
 /// Brings the schema up to date. The error is a text, as the harness gives nothing else.

@@ -230,6 +230,11 @@ impl Catalog {
         self.open_connection().generation
     }
 
+    /// What is wrong with the database's file, reading all of it.
+    pub(crate) fn damage(&self) -> Result<Vec<String>> {
+        self.read(|database| Ok(sqlite::damage(database)?))
+    }
+
     /// Bytes of the database's files.
     pub(crate) fn bytes(&self) -> u64 {
         let len = |suffix: &str| std::fs::metadata(self.dir.join(format!("{FILE}{suffix}"))).map(|m| m.len());

@@ -254,6 +254,18 @@ impl Catalog {
         }
     }
 
+    /// The objects that are in a pack, in the order in which they lie there.
+    pub(crate) fn objects_in(&self, pack: &PackRow) -> Result<Vec<ObjectId>> {
+        self.read(|database| {
+            let ids: Vec<Vec<u8>> = objects::table
+                .filter(objects::pack.eq(pack.key))
+                .order((objects::block, objects::start))
+                .select(objects::id)
+                .load(database)?;
+            ids.iter().map(|id| object_id(id)).collect()
+        })
+    }
+
     /// Has nothing new rely on what is in these packs, if they are live. Every stat cache may refer to it, so none is
     /// used any more.
     pub(crate) fn suspect(&self, packs: &[PackRow]) -> Result<()> {

@@ -41,6 +41,18 @@ impl ObjectReader {
         lock(&self.blocks).forget(|(of, _)| of == pack);
     }
 
+    /// Reads and proves an object of which nobody says any more what kind it is.
+    pub fn get_any(&self, id: &ObjectId) -> Result<(ObjectKind, Arc<[u8]>)> {
+        let mut why = Error::Corrupt(format!("object {id} is of no kind"));
+        for kind in (1..).map_while(ObjectKind::from_byte) {
+            match self.get(kind, id) {
+                Ok(bytes) => return Ok((kind, bytes)),
+                Err(error) => why = error,
+            }
+        }
+        Err(why)
+    }
+
     pub(super) fn storage(&self) -> &dyn PackStorage {
         &*self.storage
     }

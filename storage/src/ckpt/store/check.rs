@@ -85,7 +85,7 @@ impl Store {
     }
 
     /// What is in these packs is stored again when it is read again, which mends the snapshots that need it.
-    fn suspect(&self, packs: &[PackRow]) -> Result<()> {
+    pub(super) fn suspect(&self, packs: &[PackRow]) -> Result<()> {
         if packs.is_empty() {
             return Ok(());
         }
@@ -126,6 +126,9 @@ impl<'a> Check<'a> {
     /// `present`: the packs there were before the catalog was looked at.
     fn run(mut self, present: Vec<PackId>, read_data: bool) -> Result<Found> {
         let mut report = CheckReport { damage: self.strangers(present)?, ..CheckReport::default() };
+        if read_data {
+            report.damage.extend(self.catalog.damage()?.iter().map(|damage| format!("catalog: {damage}")));
+        }
         // Trees first, then the packs: what is published meanwhile is not looked at, and what was there stays.
         let trees = self.catalog.every_tree()?;
         let live = self.catalog.packs(PackState::Live)?;

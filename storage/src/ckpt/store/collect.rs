@@ -1,7 +1,7 @@
 //! Reclaiming the space of what nothing needs any more.
 //!
 //! First the objects that snapshots need are marked. Packs without any are condemned; of those that are more than
-//! half garbage, what is needed goes into a new pack, and then they are condemned too. A condemned pack is removed when
+//! half garbage, or damaged elsewhere, what is needed goes into a new pack, and then they are condemned too. A condemned pack is removed when
 //! nobody reads any more who may have looked up something in it. Each condemnation is one transaction, which does not
 //! happen if anything published since the marking relies on the pack; so it can be cut short anywhere.
 
@@ -13,7 +13,7 @@ use super::Store;
 use super::reach::Reach;
 use crate::ckpt::catalog::{Catalog, PACKS_AT_ONCE, PackRow, PackState};
 use crate::ckpt::error::{Context, Error, Result};
-use crate::ckpt::format::{ObjectId, ObjectSink, ObjectSource};
+use crate::ckpt::format::{ObjectId, ObjectKind, ObjectSink, ObjectSource};
 use crate::ckpt::pack::{Location, ObjectIndex, ObjectReader, PackId, PackWriter, read_index};
 use crate::clock::WallTime;
 
@@ -40,6 +40,8 @@ struct Plan {
     needed: Reach,
     /// Packs of which more than half is garbage, not yet rewritten.
     sparse: Vec<PackRow>,
+    /// Damaged packs in which something is needed, not yet looked at.
+    damaged: Vec<PackRow>,
 }
 
 impl Store {
@@ -93,22 +95,23 @@ impl Store {
             Ok(())
         })?;
         let usage = |pack: &PackRow| usage.get(&pack.key).copied().unwrap_or_default();
-        let suspect = self.catalog.packs(PackState::Suspect)?;
-        let (dead, rest): (Vec<_>, Vec<_>) = packs.into_iter().partition(|pack| usage(pack).needed == 0);
-        let dead = dead.into_iter().chain(suspect.into_iter().filter(|pack| usage(pack).needed == 0));
+        let is_dead = |pack: &PackRow| usage(pack).needed == 0;
+        let (dead, rest): (Vec<_>, Vec<_>) = packs.into_iter().partition(is_dead);
+        let (ruined, damaged): (Vec<_>, Vec<_>) =
+            self.catalog.packs(PackState::Suspect)?.into_iter().partition(is_dead);
         let sparse = rest.into_iter().filter(|pack| usage(pack).needed < usage(pack).total / 2).collect();
-        for some in dead.collect::<Vec<_>>().chunks(PACKS_AT_ONCE) {
+        for some in [dead, ruined].concat().chunks(PACKS_AT_ONCE) {
             if self.catalog.condemn_unused(generation, some)? {
                 self.condemned(progress)?;
             }
         }
-        Ok(Plan { generation, needed, sparse })
+        Ok(Plan { generation, needed, sparse, damaged })
     }
 
     /// Moves what is needed out of sparse packs and condemns them, as far as the budget goes.
     fn rewrite_sparse(&self, progress: &mut Progress, left: &mut u64) -> Result<()> {
         let Some(mut plan) = progress.plan.take() else { return Ok(()) };
-        while !plan.sparse.is_empty() {
+        while !plan.sparse.is_empty() || !plan.damaged.is_empty() {
             if *left == 0 {
                 progress.plan = Some(plan);
                 return Ok(());
@@ -117,6 +120,11 @@ impl Store {
             while let Some(pack) = plan.sparse.pop_if(|_| *left > 0) {
                 *left = left.saturating_sub(pack.bytes);
                 victims.push(pack);
+            }
+            if victims.is_empty() {
+                // Each by itself: what cannot be read of one keeps no other.
+                victims.extend(plan.damaged.pop());
+                *left = left.saturating_sub(victims.iter().map(|pack| pack.bytes).sum());
             }
             match self.rewrite(progress, &plan, &victims) {
                 Err(Error::Corrupt(damage)) => tracing::warn!(damage, "damaged packs are left as they are"),
@@ -161,12 +169,24 @@ impl Store {
         writer: &PackWriter,
     ) -> Result<()> {
         for victim in victims {
-            for object in read_index(&*self.packs, &victim.id)? {
-                let is_here =
-                    || self.catalog.find(&object.id).map(|at| at == Some(object.location(victim.id)));
-                if plan.needed.contains(&object.id) && is_here()? {
-                    writer.put(object.kind, &reader.get(object.kind, &object.id)?)?;
+            let copy = |kind: Option<ObjectKind>, id: &ObjectId| -> Result<()> {
+                let is_here = || self.catalog.find(id).map(|at| at.is_some_and(|at| at.pack == victim.id));
+                if plan.needed.contains(id) && is_here()? {
+                    let (kind, bytes) = match kind {
+                        Some(kind) => (kind, reader.get(kind, id)?),
+                        None => reader.get_any(id)?,
+                    };
+                    writer.put(kind, &bytes)?;
                 }
+                Ok(())
+            };
+            match read_index(&*self.packs, &victim.id) {
+                Ok(index) => index.iter().try_for_each(|object| copy(Some(object.kind), &object.id))?,
+                // The catalog knows as well what is where, but for the kinds.
+                Err(Error::Corrupt(_)) => {
+                    self.catalog.objects_in(victim)?.iter().try_for_each(|id| copy(None, id))?;
+                }
+                Err(error) => return Err(error),
             }
         }
         Ok(())

@@ -9,7 +9,7 @@ use super::locks::Locks;
 use super::places::Places;
 use super::readers::Readers;
 use super::{Store, StoreOptions};
-use crate::ckpt::catalog::{self, Catalog};
+use crate::ckpt::catalog::{self, Catalog, PackState};
 use crate::ckpt::error::{Error, Result};
 use crate::ckpt::model::RecoveryReport;
 use crate::ckpt::pack::{DirPacks, ObjectReader, PackId, PackStorage};
@@ -69,12 +69,24 @@ impl Store {
                 self.places.store().join(catalog::FILE).display()
             ));
         }
-        match self.catalog.fill_pool(&*self.ids) {
+        let written = self.suspect_lost(&present, report).and_then(|()| self.catalog.fill_pool(&*self.ids));
+        match written {
             Err(error @ (Error::NoSpace { .. } | Error::Io { .. })) => {
                 report.lines.push(format!("nothing can be written now: {error}"));
                 Ok(())
             }
             filled => filled,
         }
+    }
+
+    /// Nothing new relies on packs whose files are gone: otherwise the stat caches would go on saying of what was in
+    /// them that it is stored.
+    fn suspect_lost(&self, present: &BTreeSet<PackId>, report: &mut RecoveryReport) -> Result<()> {
+        let mut lost = self.catalog.packs(PackState::Live)?;
+        lost.retain(|pack| !present.contains(&pack.id));
+        report.lines.extend(
+            lost.iter().map(|pack| format!("pack {} is gone; a check says which snapshots need it", pack.id)),
+        );
+        self.suspect(&lost)
     }
 }

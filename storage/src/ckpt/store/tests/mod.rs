@@ -2,6 +2,7 @@
 
 mod check;
 mod checkpoint;
+mod damage;
 mod death;
 mod diff;
 mod faults;
