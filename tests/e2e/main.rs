@@ -9,6 +9,7 @@ mod concurrency;
 mod config;
 mod crash;
 mod daemon;
+mod damage;
 mod diff;
 mod errors;
 mod fidelity;

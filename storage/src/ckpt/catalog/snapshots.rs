@@ -167,7 +167,14 @@ impl Catalog {
                 .filter(snapshots::workspace.eq(workspace).and(snapshots::name.eq(name.as_str())))
                 .first(database)
                 .optional()?;
-            row.map(Raw::row).transpose()
+            let row = row.map(Raw::row).transpose()?;
+            match row {
+                // A damaged index leads to another one, whose tree must not be taken for that of this one.
+                Some(other) if other.snapshot.id != *name || other.workspace != workspace => {
+                    Err(damaged("what finds a snapshot by its name"))
+                }
+                row => Ok(row),
+            }
         })
     }
 

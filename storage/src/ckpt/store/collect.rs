@@ -1,7 +1,8 @@
 //! Reclaiming the space of what nothing needs any more.
 //!
 //! First the objects that snapshots need are marked. Packs without any are condemned; of those that are more than
-//! half garbage, or damaged elsewhere, what is needed goes into a new pack, and then they are condemned too. A condemned pack is removed when
+//! half garbage, or damaged elsewhere, or many and small, what is needed goes into a new pack, and then they are
+//! condemned too. A condemned pack is removed when
 //! nobody reads any more who may have looked up something in it. Each condemnation is one transaction, which does not
 //! happen if anything published since the marking relies on the pack; so it can be cut short anywhere.
 
@@ -19,6 +20,12 @@ use crate::clock::WallTime;
 
 /// How long snapshots stay in the trash.
 const TRASH: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// Packs of these lengths, in bytes, are merged, each kind with its like, when there are [`MERGED`] of a kind: so
+/// however many checkpoints there are, packs stay few, and no object is moved for that more than once per kind.
+const SMALL: [std::ops::Range<u64>; 3] = [0..32 << 10, 32 << 10..512 << 10, 512 << 10..4 << 20];
+/// How many small packs become one.
+const MERGED: usize = 16;
 
 /// Where collection has got to.
 #[derive(Debug, Default)]
@@ -40,8 +47,8 @@ struct Plan {
     needed: Reach,
     /// Packs of which more than half is garbage, not yet rewritten.
     sparse: Vec<PackRow>,
-    /// Damaged packs in which something is needed, not yet looked at.
-    damaged: Vec<PackRow>,
+    /// Packs that are rewritten each group by itself, not yet done: small ones, and what is sound of damaged ones.
+    groups: Vec<Vec<PackRow>>,
 }
 
 impl Store {
@@ -62,7 +69,13 @@ impl Store {
         let trash_ends = WallTime(self.clock.wall().0.saturating_sub(TRASH.as_nanos() as i64));
         self.catalog.purge_trash(trash_ends)?;
         if progress.plan.is_none() && progress.clean_at != Some(self.catalog.generation()) {
-            let plan = self.mark(&mut progress)?;
+            let plan = self.mark(&mut progress).map_err(|error| match error {
+                Error::Corrupt(damage) => Error::Corrupt(format!(
+                    "{damage}; nothing can be reclaimed until the snapshots that a check names as damaged are \
+                     mended or deleted"
+                )),
+                other => other,
+            })?;
             progress.plan = Some(plan);
             self.remove_condemned(&progress, &mut left)?;
         }
@@ -99,19 +112,22 @@ impl Store {
         let (dead, rest): (Vec<_>, Vec<_>) = packs.into_iter().partition(is_dead);
         let (ruined, damaged): (Vec<_>, Vec<_>) =
             self.catalog.packs(PackState::Suspect)?.into_iter().partition(is_dead);
-        let sparse = rest.into_iter().filter(|pack| usage(pack).needed < usage(pack).total / 2).collect();
+        let (sparse, dense): (Vec<_>, Vec<_>) =
+            rest.into_iter().partition(|pack| usage(pack).needed < usage(pack).total / 2);
+        // Damaged ones alone: what cannot be read of one keeps no other.
+        let groups = small_groups(&dense).chain(damaged.into_iter().map(|pack| vec![pack])).collect();
         for some in [dead, ruined].concat().chunks(PACKS_AT_ONCE) {
             if self.catalog.condemn_unused(generation, some)? {
                 self.condemned(progress)?;
             }
         }
-        Ok(Plan { generation, needed, sparse, damaged })
+        Ok(Plan { generation, needed, sparse, groups })
     }
 
-    /// Moves what is needed out of sparse packs and condemns them, as far as the budget goes.
+    /// Moves what is needed out of sparse packs and groups and condemns them, as far as the budget goes.
     fn rewrite_sparse(&self, progress: &mut Progress, left: &mut u64) -> Result<()> {
         let Some(mut plan) = progress.plan.take() else { return Ok(()) };
-        while !plan.sparse.is_empty() || !plan.damaged.is_empty() {
+        while !plan.sparse.is_empty() || !plan.groups.is_empty() {
             if *left == 0 {
                 progress.plan = Some(plan);
                 return Ok(());
@@ -122,8 +138,7 @@ impl Store {
                 victims.push(pack);
             }
             if victims.is_empty() {
-                // Each by itself: what cannot be read of one keeps no other.
-                victims.extend(plan.damaged.pop());
+                victims.extend(plan.groups.pop().into_iter().flatten());
                 *left = left.saturating_sub(victims.iter().map(|pack| pack.bytes).sum());
             }
             match self.rewrite(progress, &plan, &victims) {
@@ -224,6 +239,14 @@ impl Store {
         self.step("collect.removed")?;
         self.catalog.forget_packs(&gone)
     }
+}
+
+/// Small packs, oldest first, in groups that are to become one pack each.
+fn small_groups(packs: &[PackRow]) -> impl Iterator<Item = Vec<PackRow>> {
+    SMALL.into_iter().flat_map(|kind| {
+        let of_kind: Vec<PackRow> = packs.iter().filter(|pack| kind.contains(&pack.bytes)).copied().collect();
+        of_kind.chunks_exact(MERGED).map(<[PackRow]>::to_vec).collect::<Vec<_>>()
+    })
 }
 
 /// Bytes of a pack's objects, and one for each, so that empty ones count.

@@ -10,6 +10,7 @@ mod fixture;
 mod full_disk;
 mod init;
 mod late;
+mod merging;
 mod old_stores;
 mod open;
 mod random;

@@ -205,9 +205,12 @@ impl World {
         wanted.assert_same(&after, "given back");
         before.assert_same_inodes(&after, untouched(&before, wanted), "what does not differ is not touched");
         assert_eq!(done.warnings, []);
-        let differs = !before.differences(wanted).is_empty();
-        assert_eq!(done.changed > 0, differs, "{} changed", done.changed);
-        if differs {
+        let differences = wanted.differences(&before);
+        // That something in a directory changed, and came back since, is not told as a change of the directory.
+        let counts = |line: &&String| !line.contains(": mtime should be");
+        assert!(done.changed == 0 || !differences.is_empty(), "{} changed", done.changed);
+        assert!(done.changed > 0 || !differences.iter().any(|line| counts(&line)), "{differences:#?}");
+        if !differences.is_empty() {
             self.spaces[of].undo = Some(before);
         }
     }
