@@ -343,7 +343,8 @@ impl Catalog {
                 .inner_join(packs::table)
                 .filter(objects::id.eq(&id.0[..]))
                 .select((packs::id, packs::state, objects::block, objects::start, objects::length))
-                .first(database)
+                // Not `first`, which binds a LIMIT: SQLite would plan the statement anew each time, once for each file.
+                .get_result(database)
                 .optional()?;
             let Some((pack, state, block, start, length)) = row else { return Ok(None) };
             let (pack, block) = (pack_id(&pack)?, unsigned(block)?);
