@@ -32,14 +32,8 @@ fn roots_project_comes_back_with_owners_set_id_bits_devices_and_attributes() {
         ("plain", "user.mine", b"value\0with a NUL".to_vec()),
         ("plain", "user.large", project::noise(2000)),
         ("shared", "user.on-a-directory", b"d".to_vec()),
-        // An access list: owner rwx, user 65534 r-x, group r--, mask r-x, others none.
-        ("plain", "system.posix_acl_access", acl()),
-        // A file capability: cap_net_bind_service, effective and permitted.
-        (
-            "plain",
-            "security.capability",
-            [1, 0, 0, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0].to_vec(),
-        ),
+        ("plain", "system.posix_acl_access", files::acl(7, Some((5, NOBODY)), 4, 0)),
+        ("plain", "security.capability", files::NET_BIND_SERVICE.to_vec()),
     ]
     .into_iter()
     .filter(|(file, name, value)| files::set_xattr(ws.join(file), name, value))
@@ -72,20 +66,6 @@ fn roots_project_comes_back_with_owners_set_id_bits_devices_and_attributes() {
     assert_eq!(paths, ["plain", "setuid"]);
     daemon.rollback(&ws, "one");
     before.assert_same(&Tree::read(&ws), "after attributes and owners were changed");
-}
-
-/// The bytes of an access list as the kernel takes them.
-fn acl() -> Vec<u8> {
-    const NO_ID: u32 = u32::MAX;
-    let entries: [(u16, u16, u32); 5] =
-        [(0x01, 7, NO_ID), (0x02, 5, NOBODY), (0x04, 4, NO_ID), (0x10, 5, NO_ID), (0x20, 0, NO_ID)];
-    let mut bytes = 2_u32.to_le_bytes().to_vec();
-    for (tag, permissions, id) in entries {
-        bytes.extend(tag.to_le_bytes());
-        bytes.extend(permissions.to_le_bytes());
-        bytes.extend(id.to_le_bytes());
-    }
-    bytes
 }
 
 #[test]

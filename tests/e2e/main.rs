@@ -17,6 +17,7 @@ mod filesystems;
 mod frames;
 mod full_disk;
 mod init;
+mod kinds;
 mod peers;
 mod pod;
 mod requests;

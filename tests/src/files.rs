@@ -90,9 +90,22 @@ pub fn socket(path: impl AsRef<Path>) {
 
 /// Makes the character device 1:3, which is `/dev/null`.
 pub fn null_device(path: impl AsRef<Path>) {
-    let path = path.as_ref();
-    let device = rustix::fs::makedev(1, 3);
-    rustix::fs::mknodat(CWD, path, FileType::CharacterDevice, Mode::from_raw_mode(0o660), device)
+    device(path, 1, 3);
+}
+
+/// Makes a character device.
+pub fn device(path: impl AsRef<Path>, major: u32, minor: u32) {
+    make_device(path.as_ref(), FileType::CharacterDevice, rustix::fs::makedev(major, minor));
+}
+
+/// Makes a block device that no machine has, of the highest number that every filesystem can hold: whoever opens it gets
+/// an error.
+pub fn no_disk(path: impl AsRef<Path>) {
+    make_device(path.as_ref(), FileType::BlockDevice, rustix::fs::makedev(511, 77));
+}
+
+fn make_device(path: &Path, kind: FileType, number: u64) {
+    rustix::fs::mknodat(CWD, path, kind, Mode::from_raw_mode(0o660), number)
         .unwrap_or_else(|e| panic!("{}: {e}", path.display()));
 }
 
@@ -113,6 +126,36 @@ pub fn set_xattr(path: impl AsRef<Path>, name: &str, value: &[u8]) -> bool {
         Err(rustix::io::Errno::NOTSUP) => false,
         Err(e) => panic!("{}: {name}: {e}", path.as_ref().display()),
     }
+}
+
+/// `cap_net_bind_service+ep` as the attribute `security.capability` holds it.
+pub const NET_BIND_SERVICE: [u8; 20] = [1, 0, 0, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+
+/// An access list as the attributes `system.posix_acl_*` hold it: rights of the owner, perhaps of one named user
+/// (rights, id), of the group, and of others. The mask is what owner, user and group have together.
+pub fn acl(owner: u16, user: Option<(u16, u32)>, group: u16, others: u16) -> Vec<u8> {
+    const NO_ID: u32 = u32::MAX;
+    let mask = user.map(|(rights, _)| rights | group);
+    let entries = [
+        Some((0x01, owner, NO_ID)),
+        user.map(|(rights, id)| (0x02, rights, id)),
+        Some((0x04, group, NO_ID)),
+        mask.map(|rights| (0x10, rights, NO_ID)),
+        Some((0x20, others, NO_ID)),
+    ];
+    let mut bytes = 2_u32.to_le_bytes().to_vec();
+    for (tag, rights, id) in entries.into_iter().flatten() {
+        bytes.extend(u16::to_le_bytes(tag));
+        bytes.extend(rights.to_le_bytes());
+        bytes.extend(id.to_le_bytes());
+    }
+    bytes
+}
+
+/// Takes an extended attribute away.
+pub fn remove_xattr(path: impl AsRef<Path>, name: &str) {
+    let path = path.as_ref();
+    rustix::fs::lremovexattr(path, name).unwrap_or_else(|e| panic!("{}: {name}: {e}", path.display()));
 }
 
 /// Removes whatever is at `path`, as `rm -rf` does, made writable first where it has to be.
@@ -199,6 +242,13 @@ fn copy_dir(from: &Path, to: &Path, left: &mut u64, links: &mut Links) {
         chmod(to, meta.mode() & 0o7777);
         set_mtime(to, meta.mtime(), meta.mtime_nsec());
     }
+}
+
+/// Marks a file as `chattr` does (`+i`, `-a`); false if this filesystem or this user cannot.
+#[must_use]
+pub fn chattr(flag: &str, path: impl AsRef<Path>) -> bool {
+    let path = path.as_ref();
+    std::process::Command::new("chattr").arg(flag).arg(path).output().is_ok_and(|done| done.status.success())
 }
 
 /// A file that is locked as another program would lock it, until this is dropped.

@@ -20,6 +20,7 @@ pub mod program;
 pub mod project;
 pub mod session;
 pub mod site;
+pub mod stamps;
 pub mod tree;
 pub mod user;
 pub mod wire;

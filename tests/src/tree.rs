@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
 use std::fs::File;
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
 
 /// A reading of a whole tree, by path relative to its root; the root itself is the empty path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -166,8 +167,9 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
+    /// Reads what is at `at`, a path that may begin with a descriptor: what lies deeper than a path can say is read, too.
     fn visit(&mut self, at: &Path, path: Vec<u8>) {
-        let fail = |e: std::io::Error| -> ! { panic!("{}: {e}", at.display()) };
+        let fail = |e: std::io::Error| -> ! { panic!("{}: {e}", show(&path)) };
         let meta = std::fs::symlink_metadata(at).unwrap_or_else(|e| fail(e));
         if meta.nlink() > 1 && !meta.is_dir() {
             self.names.entry((meta.dev(), meta.ino())).or_default().push(path.clone());
@@ -187,15 +189,18 @@ impl Reader<'_> {
         };
         if meta.is_file() {
             let file = File::open(at).unwrap_or_else(|e| fail(e));
-            let mut hasher = blake3::Hasher::new();
-            hasher.update_reader(&file).unwrap_or_else(|e| fail(e));
-            node.content = Some((meta.len(), *hasher.finalize().as_bytes()));
-            node.data = data_ranges(&file, meta.len());
+            let data = data_ranges(&file, meta.len());
+            let hash = hash(&file, meta.len(), &data).unwrap_or_else(|e| fail(e));
+            node.content = Some((meta.len(), hash));
+            let has_holes = data != [(0, meta.len())] && meta.len() > 0;
+            node.data = if has_holes { data } else { Vec::new() };
         } else if meta.is_symlink() {
             node.target =
                 Some(std::fs::read_link(at).unwrap_or_else(|e| fail(e)).into_os_string().into_vec());
         } else if meta.is_dir() {
-            for entry in std::fs::read_dir(at).unwrap_or_else(|e| fail(e)) {
+            let dir = File::open(at).unwrap_or_else(|e| fail(e));
+            let held = PathBuf::from(format!("/proc/self/fd/{}", dir.as_raw_fd()));
+            for entry in std::fs::read_dir(&held).unwrap_or_else(|e| fail(e)) {
                 let name = entry.unwrap_or_else(|e| fail(e)).file_name();
                 let mut below = path.clone();
                 if !below.is_empty() {
@@ -203,7 +208,7 @@ impl Reader<'_> {
                 }
                 below.extend_from_slice(name.as_bytes());
                 if !self.without.iter().any(|out| out.as_bytes() == below) {
-                    self.visit(&at.join(&name), below);
+                    self.visit(&held.join(&name), below);
                 }
             }
         }
@@ -211,7 +216,7 @@ impl Reader<'_> {
     }
 }
 
-/// Where a file has data, if it has holes at all.
+/// Where a file has data.
 fn data_ranges(file: &File, len: u64) -> Vec<(u64, u64)> {
     use rustix::fs::SeekFrom;
     let mut ranges = Vec::new();
@@ -222,7 +227,30 @@ fn data_ranges(file: &File, len: u64) -> Vec<(u64, u64)> {
         ranges.push((start, end));
         at = end;
     }
-    if ranges == [(0, len)] || len == 0 { Vec::new() } else { ranges }
+    ranges
+}
+
+/// A hash of a file's bytes, wherever its holes are; these cost nothing.
+fn hash(file: &File, len: u64, data: &[(u64, u64)]) -> std::io::Result<[u8; 32]> {
+    const BLOCK: u64 = 4096;
+    const ZEROS: [u8; BLOCK as usize] = [0; BLOCK as usize];
+    let mut hasher = blake3::Hasher::new();
+    let mut buffer = vec![0; 64 * BLOCK as usize];
+    let mut at = 0;
+    for (start, end) in data {
+        at = at.max(start / BLOCK * BLOCK);
+        while at < *end {
+            let wanted = buffer.len().min(usize::try_from(len - at).unwrap_or(usize::MAX));
+            file.read_exact_at(&mut buffer[..wanted], at)?;
+            for block in buffer[..wanted].chunks(ZEROS.len()) {
+                if *block != ZEROS[..block.len()] {
+                    hasher.update(&at.to_le_bytes()).update(block);
+                }
+                at += BLOCK;
+            }
+        }
+    }
+    Ok(*hasher.finalize().as_bytes())
 }
 
 fn xattrs(at: &Path) -> BTreeMap<Vec<u8>, Vec<u8>> {
@@ -301,6 +329,18 @@ mod tests {
                 "data between holes",
             ),
             (
+                "a byte between holes",
+                |d| {
+                    let bytes = [(1000 * 1024, &b"d"[..]), (512 * 1024, b"data")];
+                    files::remove(d.join("sparse"));
+                    files::sparse(d.join("sparse"), 1 << 20, &bytes);
+                },
+                "content",
+            ),
+            ("the time of a directory", |d| files::set_mtime(d.join("dir"), 1_000_000, 6), "dir: mtime"),
+            ("the time of a link", |d| files::set_mtime(d.join("link"), 1_000_000, 6), "link: mtime"),
+            ("a name added to a file", |d| files::hard_link(d.join("a"), d.join("dir/a")), "a: hard link"),
+            (
                 "another kind of file",
                 |d| {
                     files::remove(d.join("b"));
@@ -316,8 +356,9 @@ mod tests {
             files::write(root.join("b"), "bbbb");
             files::hard_link(root.join("b"), root.join("twin"));
             files::symlink("a", root.join("link"));
+            files::mkdir(root.join("dir"));
             files::sparse(root.join("sparse"), 1 << 20, &[(512 * 1024, b"data")]);
-            for name in ["a", "b", "sparse"] {
+            for name in ["a", "b", "sparse", "link", "dir"] {
                 files::set_mtime(root.join(name), 1_000_000, 5);
             }
             files::set_mtime(&root, 1_000_000, 5);
@@ -327,6 +368,43 @@ mod tests {
             files::set_mtime(&root, 1_000_000, 5);
             let lines = before.differences(&Tree::read(&root));
             assert!(lines.iter().any(|line| line.contains(expected)), "{what}: {lines:?}");
+        }
+    }
+
+    #[test]
+    fn a_comparison_sees_attributes_access_lists_owners_and_devices() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("tree");
+        files::write(root.join("a"), "aaaa");
+        files::mkdir(root.join("dir"));
+        let lines = |change: &dyn Fn()| {
+            let before = Tree::read(&root);
+            change();
+            before.differences(&Tree::read(&root)).join("; ")
+        };
+        let set = |path: &str, name: &str, value: &[u8]| {
+            lines(&|| assert!(files::set_xattr(root.join(path), name, value)))
+        };
+        if files::set_xattr(root.join("a"), "user.x", b"1") {
+            assert!(set("a", "user.x", b"2").contains("a: xattr user.x"));
+            assert!(set("dir", "user.x", b"1").contains("dir: xattr user.x"));
+        }
+        let acl = files::acl(6, Some((7, 65_533)), 4, 0);
+        if files::set_xattr(root.join("a"), "system.posix_acl_access", &acl) {
+            let other = files::acl(6, Some((5, 65_533)), 4, 0);
+            assert!(set("a", "system.posix_acl_access", &other).contains("a: xattr system.posix_acl_access"));
+            assert!(set("dir", "system.posix_acl_default", &acl).contains("xattr system.posix_acl_default"));
+        }
+        if crate::user::is_root() {
+            let capability = files::NET_BIND_SERVICE;
+            assert!(set("a", "security.capability", &capability).contains("a: xattr security.capability"));
+            assert!(lines(&|| crate::user::give(root.join("a"), 65_533)).contains("a: owner"));
+            files::null_device(root.join("null"));
+            let other = || {
+                files::remove(root.join("null"));
+                files::device(root.join("null"), 1, 5);
+            };
+            assert!(lines(&other).contains("null: device"));
         }
     }
 }

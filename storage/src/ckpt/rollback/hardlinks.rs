@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::plan::{Planner, same_content};
+use super::plan::{Plan, Planner, same_content};
 use crate::ckpt::error::{Error, Result};
 use crate::ckpt::format::{Entry, HardLinks, Manifest, ObjectKind, ObjectSource};
 use crate::path::RelPath;
@@ -47,7 +47,9 @@ pub(super) fn resolve(planner: &mut Planner<'_>) -> Result<()> {
 
 /// A group that is one on both sides is replaced whole or not at all.
 fn whole(planner: &mut Planner<'_>, group: &[RelPath]) -> Result<()> {
-    if group.iter().any(|path| planner.plan.changes.contains_key(path)) {
+    let Plan { changes, metas, .. } = &planner.plan;
+    let changes = |path| changes.contains_key(path) || (planner.piecemeal && metas.contains_key(path));
+    if group.iter().any(changes) {
         for path in group {
             if let (Some(old), Some(new)) = planner.entries(path)? {
                 planner.replace_unvisited(path, &old, &new)?;
@@ -116,10 +118,13 @@ fn regroup(planner: &mut Planner<'_>, apart: &[&Vec<RelPath>], anew: &[&Vec<RelP
 
 type Entries = (Option<Entry>, Option<Entry>);
 
-/// Whether the live file at a name can serve for the target's.
+/// Whether the live file at a name can serve for the target's. Not on an overlay: there one name of a lower layer's file
+/// gets a file of its own as soon as anything of it is changed or linked, and the other names do not follow.
 fn reusable(planner: &Planner<'_>, entries: &Entries) -> bool {
     match entries {
-        (Some(old), Some(new)) => same_content(&old.kind, &new.kind) && planner.owns(old),
+        (Some(old), Some(new)) => {
+            !planner.piecemeal && same_content(&old.kind, &new.kind) && planner.owns(old)
+        }
         _ => false,
     }
 }

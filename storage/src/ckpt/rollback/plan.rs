@@ -84,7 +84,8 @@ pub(super) struct Planner<'a> {
     pub(super) plan: Plan,
     pub(super) trees: &'a Trees<'a>,
     rights: &'a Rights,
-    piecemeal: bool,
+    /// Whether it is an overlay.
+    pub(super) piecemeal: bool,
 }
 
 impl Planner<'_> {

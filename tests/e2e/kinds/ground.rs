@@ -1,0 +1,141 @@
+//! A filesystem with a workspace on it, and whose it is.
+
+use std::path::{Path, PathBuf};
+
+use cofferdam_tests::mount::{Mount, kernel_has};
+use cofferdam_tests::site::Site;
+use cofferdam_tests::{files, skipped, user};
+
+/// Where a workspace can lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Filesystem {
+    /// On whatever holds temporary files: for a user who cannot mount others.
+    Here,
+    Ext4,
+    Btrfs,
+    Xfs,
+    Tmpfs,
+    /// On an overlay, made through it.
+    UpperLayer,
+    /// On an overlay, made before it was mounted, as what an image brings to a container.
+    LowerLayer,
+}
+
+/// Whose workspace it is, and whose daemon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Who {
+    /// Of whoever runs the tests.
+    Runner,
+    /// Of an ordinary user, where root runs the tests. Where an ordinary user does, that is [`Who::Runner`].
+    OrdinaryUser,
+}
+
+/// What the functions that make and change things are told.
+#[derive(Clone, Debug)]
+pub(super) struct Scene {
+    /// The workspace.
+    pub(super) ws: PathBuf,
+    /// A directory beside it, on the same filesystem, that nothing of a workspace's business may touch.
+    pub(super) outside: PathBuf,
+    /// Whether it is root who makes and changes things.
+    pub(super) is_root: bool,
+}
+
+impl Scene {
+    /// A path in the workspace.
+    pub(super) fn at(&self, path: &str) -> PathBuf {
+        self.ws.join(path)
+    }
+}
+
+/// A place to test in.
+pub(super) struct Ground {
+    pub(super) scene: Scene,
+    pub(super) filesystem: Filesystem,
+    owner: Option<u32>,
+    // Unmounted one after the other, before the site that holds the mount points is removed.
+    _mounts: Vec<Mount>,
+    pub(super) site: Site,
+}
+
+impl Ground {
+    /// A workspace that `make` has filled, as its owner. `None`, and said so, if this machine or this user cannot have
+    /// one there.
+    pub(super) fn new(filesystem: Filesystem, who: Who, make: impl FnOnce(&Scene) + Send) -> Option<Self> {
+        use Filesystem::{Btrfs, Ext4, Here, LowerLayer, Tmpfs, UpperLayer, Xfs};
+        if filesystem != Here && !user::is_root() {
+            skipped(format_args!("needs root to mount"));
+            return None;
+        }
+        if filesystem == Here && user::is_root() {
+            skipped(format_args!("root has filesystems of its own for this"));
+            return None;
+        }
+        if who == Who::OrdinaryUser && !user::is_root() {
+            skipped(format_args!("root's tests of an ordinary user are this user's own tests"));
+            return None;
+        }
+        let kind = match filesystem {
+            Here | Ext4 | Tmpfs => None,
+            Btrfs => Some("btrfs"),
+            Xfs => Some("xfs"),
+            UpperLayer | LowerLayer => Some("overlay"),
+        };
+        if let Some(kind) = kind.filter(|kind| !kernel_has(kind)) {
+            skipped(format_args!("this kernel has no {kind}"));
+            return None;
+        }
+        let (site, owner) = match who {
+            Who::Runner => (crate::site(), None),
+            Who::OrdinaryUser => (crate::site_of_ordinary_user(), Some(user::NOBODY)),
+        };
+        let disk = site.path("disk");
+        let mut mounts = Vec::from_iter(match filesystem {
+            Here => None,
+            Ext4 | UpperLayer | LowerLayer => Some(Mount::ext4(&disk, 96)),
+            Btrfs => Some(Mount::btrfs(&disk)),
+            Xfs => Some(Mount::xfs(&disk)),
+            Tmpfs => Some(Mount::tmpfs(&disk, 96 << 10)),
+        });
+        let (lower, merged) = (disk.join("lower"), disk.join("merged"));
+        let overlay = || {
+            files::mkdir(&lower);
+            Mount::overlay(&lower, &merged)
+        };
+        let (made, at) = match filesystem {
+            UpperLayer => (&merged, &merged),
+            LowerLayer => (&lower, &merged),
+            _ => (&disk, &disk),
+        };
+        if filesystem == UpperLayer {
+            mounts.insert(0, overlay());
+        }
+        let scene = |below: &Path| Scene {
+            ws: below.join("ws"),
+            outside: below.join("outside"),
+            is_root: user::is_root() && owner.is_none(),
+        };
+        let making = scene(made);
+        for dir in [&making.ws, &making.outside] {
+            files::mkdir(dir);
+            site.hand_over(dir);
+        }
+        as_owner(owner, || make(&making));
+        if filesystem == LowerLayer {
+            mounts.insert(0, overlay());
+        }
+        Some(Self { scene: scene(at), filesystem, owner, _mounts: mounts, site })
+    }
+
+    /// Does something as the one whose workspace it is.
+    pub(super) fn as_owner<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        as_owner(self.owner, work)
+    }
+}
+
+fn as_owner<T: Send>(owner: Option<u32>, work: impl FnOnce() -> T + Send) -> T {
+    match owner {
+        Some(uid) => user::as_user(uid, work),
+        None => work(),
+    }
+}
