@@ -1,12 +1,13 @@
 //! The same promises on every filesystem: those people have, and an overlay as in a container.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use cofferdam_protocol::ckpt::WsCkptErrorCode as Code;
 use cofferdam_tests::mount::{Mount, kernel_has};
 use cofferdam_tests::project::{self, UNTOUCHED};
 use cofferdam_tests::site::{Site, run};
+use cofferdam_tests::stamps::Stamps;
 use cofferdam_tests::tree::Tree;
 use cofferdam_tests::wire::ask;
 use cofferdam_tests::{files, skip, user};
@@ -119,8 +120,14 @@ fn a_project_in_the_lower_layer_of_an_overlay_comes_back() {
     keeps_its_promises(&site, &overlay.path().join("project"));
 }
 
+/// Runs `btrfs` quietly.
+fn btrfs(arguments: &[&str], last: &Path) {
+    let done = Command::new("btrfs").arg("-q").args(arguments).arg(last).output().unwrap();
+    assert!(done.status.success(), "{done:?}");
+}
+
 #[test]
-fn a_nested_subvolume_is_part_of_the_tree() {
+fn nested_subvolumes_are_part_of_the_tree() {
     if !user::is_root() {
         skip!("needs root to mount");
     }
@@ -130,22 +137,105 @@ fn a_nested_subvolume_is_part_of_the_tree() {
     let site = site();
     let disk = Mount::btrfs(&site.path("disk"));
     let ws = disk.path().join("project");
-    let sub: PathBuf = ws.join("sub");
     files::write(ws.join("file"), "one");
-    let made = Command::new("btrfs").args(["-q", "subvolume", "create"]).arg(&sub).output().unwrap();
-    assert!(made.status.success(), "{made:?}");
-    files::write(sub.join("inside"), "one");
-    files::write(sub.join("dir/deeper"), "one");
+    for name in ["changed", "changed/inner", "removed", "becomes a file", "kept", "snapshot of"] {
+        btrfs(&["subvolume", "create"], &ws.join(name));
+        files::write(ws.join(name).join("inside"), "one");
+        files::write(ws.join(name).join("dir/deeper"), "one");
+    }
+    files::mkdir(ws.join("becomes a subvolume"));
+    files::write(ws.join("linked"), "one");
     let before = Tree::read(&ws);
     let daemon = site.start();
     daemon.checkpoint(&ws, "one");
-    files::write(sub.join("inside"), "two");
-    files::write(sub.join("new"), "two");
-    files::remove(sub.join("dir"));
+    for name in ["changed", "changed/inner"] {
+        files::write(ws.join(name).join("inside"), "two");
+        files::write(ws.join(name).join("new"), "two");
+        files::remove(ws.join(name).join("dir"));
+    }
     files::write(ws.join("file"), "two");
+    btrfs(&["subvolume", "delete"], &ws.join("removed"));
+    btrfs(&["subvolume", "delete"], &ws.join("becomes a file"));
+    files::write(ws.join("becomes a file"), "two");
+    files::remove(ws.join("becomes a subvolume"));
+    for name in ["becomes a subvolume", "new", "new/in it"] {
+        btrfs(&["subvolume", "create"], &ws.join(name));
+        files::write(ws.join(name).join("inside"), "two");
+    }
+    let of = ws.join("snapshot of");
+    btrfs(&["subvolume", "snapshot", of.to_str().unwrap()], &ws.join("snapshot"));
+    let changed = Tree::read(&ws);
     daemon.rollback(&ws, "one");
     before.assert_same(&Tree::read(&ws), "after the rollback");
+    let undone = run(&mut site.ws_ckpt(&["undo", "-w", ws.to_str().unwrap()]));
+    assert_eq!(undone.code, 0, "{undone:?}");
+    changed.assert_same(&Tree::read(&ws), "after undo");
     assert_eq!(site.check(), 1);
+    daemon.stop();
+}
+
+#[test]
+fn a_read_only_subvolume_in_the_way_is_named_and_one_that_is_not_keeps_nothing_back() {
+    if !user::is_root() {
+        skip!("needs root to mount");
+    }
+    if !kernel_has("btrfs") {
+        skip!("this kernel has no btrfs");
+    }
+    let site = site();
+    let disk = Mount::btrfs(&site.path("disk"));
+    let ws = disk.path().join("project");
+    btrfs(&["subvolume", "create"], &{
+        files::mkdir(&ws);
+        ws.join("of")
+    });
+    files::write(ws.join("of/dir/file"), "one");
+    files::write(ws.join("file"), "one");
+    let set_read_only = |on: bool| {
+        let of = ws.join("of");
+        let on = if on { "true" } else { "false" };
+        let done = Command::new("btrfs").args(["property", "set"]).arg(of).args(["ro", on]).output().unwrap();
+        assert!(done.status.success(), "{done:?}");
+    };
+    let snapshot = |to: &str| {
+        let of = ws.join("of");
+        btrfs(&["subvolume", "snapshot", "-r", of.to_str().unwrap()], &ws.join(to));
+    };
+    snapshot("kept");
+    let before = Tree::read(&ws);
+    let daemon = site.start();
+    daemon.checkpoint(&ws, "one");
+    files::write(ws.join("file"), "two");
+    let refused = |named: &str| {
+        let stamps = Stamps::read(&ws);
+        let (code, message) = daemon.refused(&ask::rollback(&ws, "one"));
+        stamps.assert_same(&Stamps::read(&ws), "after what was refused");
+        assert_eq!(code, Code::IoError, "{message}");
+        assert!(message.contains(&format!("{named}: ")) && message.contains("read-only"), "{message}");
+    };
+    for at in ["new", "goes/deep/new"] {
+        files::mkdir(ws.join(at).parent().unwrap());
+        snapshot(at);
+        refused(at);
+        btrfs(&["subvolume", "delete"], &ws.join(at));
+    }
+    // One that was written to, and then sealed.
+    let changes: [(&str, fn(&Path)); 4] = [
+        ("of/dir", |of| files::set_mtime(of.join("dir"), 1_500_000_000, 1)),
+        ("of/dir/file", |of| files::chmod(of.join("dir/file"), 0o600)),
+        ("of/dir", |of| files::remove(of.join("dir/file"))),
+        ("of", |of| files::write(of.join("new"), "two")),
+    ];
+    for (named, change) in changes {
+        change(&ws.join("of"));
+        set_read_only(true);
+        refused(named);
+        set_read_only(false);
+        daemon.rollback(&ws, "one");
+        files::write(ws.join("file"), "two");
+    }
+    daemon.rollback(&ws, "one");
+    before.assert_same(&Tree::read(&ws), "after the rollback");
     daemon.stop();
 }
 

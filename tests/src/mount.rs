@@ -13,15 +13,6 @@ pub fn kernel_has(filesystem: &str) -> bool {
     known() || (Command::new("modprobe").arg(filesystem).output().is_ok() && known())
 }
 
-/// Where images are quickest.
-const MEMORY: &str = "/dev/shm";
-
-/// Whether all the images that tests mount at once fit there; in containers it is often small.
-fn memory_has_room() -> bool {
-    const NEEDED: u64 = 4 << 30;
-    rustix::fs::statvfs(MEMORY).is_ok_and(|found| found.f_bavail.saturating_mul(found.f_frsize) > NEEDED)
-}
-
 /// A mounted filesystem; unmounted when dropped.
 #[derive(Debug)]
 pub struct Mount {
@@ -35,7 +26,7 @@ impl Mount {
         Self::new(at, &["-t", "tmpfs", "-o", &size, "tmpfs"])
     }
 
-    /// An ext4 of `mib` MiB at the directory `at`, made if it is not there.
+    /// An ext4 of `mib` MiB at the directory `at`, made if it is not there; its image lies beside it.
     pub fn ext4(at: &Path, mib: u64) -> Self {
         Self::image(at, mib, &["mkfs.ext4", "-q", "-m", "0", "-O", "^has_journal"])
     }
@@ -60,19 +51,21 @@ impl Mount {
         let (upper, work) = (at.with_extension("upper"), at.with_extension("work"));
         std::fs::create_dir_all(&upper).unwrap();
         std::fs::create_dir_all(&work).unwrap();
-        let layers =
-            format!("lowerdir={},upperdir={},workdir={}", lower.display(), upper.display(), work.display());
+        let extra = std::env::var("XOPTS").unwrap_or_default();
+        let layers = format!(
+            "{extra}lowerdir={},upperdir={},workdir={}",
+            lower.display(),
+            upper.display(),
+            work.display()
+        );
         Self::new(at, &["-t", "overlay", "-o", &layers, "overlay"])
     }
 
     fn image(at: &Path, mib: u64, mkfs: &[&str]) -> Self {
-        let mut builder = tempfile::Builder::new();
-        let builder = builder.prefix("cofferdam-").suffix(".img");
-        let image = if memory_has_room() { builder.tempfile_in(MEMORY) } else { builder.tempfile() }.unwrap();
-        image.as_file().set_len(mib << 20).unwrap();
-        run(Command::new(mkfs[0]).args(&mkfs[1..]).arg(image.path()));
-        // The loop device keeps the file, which needs no name from now on.
-        Self::new(at, &["-o", "loop", &image.path().to_string_lossy()])
+        let image = at.with_extension("img");
+        File::create(&image).and_then(|file| file.set_len(mib << 20)).unwrap();
+        run(Command::new(mkfs[0]).args(&mkfs[1..]).arg(&image));
+        Self::new(at, &["-o", "loop", &image.to_string_lossy()])
     }
 
     /// The directory `of` a second time, at the directory `at`.

@@ -62,52 +62,27 @@ impl Ground {
     /// A workspace that `make` has filled, as its owner. `None`, and said so, if this machine or this user cannot have
     /// one there.
     pub(super) fn new(filesystem: Filesystem, who: Who, make: impl FnOnce(&Scene) + Send) -> Option<Self> {
-        use Filesystem::{Btrfs, Ext4, Here, LowerLayer, Tmpfs, UpperLayer, Xfs};
-        if filesystem != Here && !user::is_root() {
-            skipped(format_args!("needs root to mount"));
-            return None;
-        }
-        if filesystem == Here && user::is_root() {
-            skipped(format_args!("root has filesystems of its own for this"));
-            return None;
-        }
-        if who == Who::OrdinaryUser && !user::is_root() {
-            skipped(format_args!("root's tests of an ordinary user are this user's own tests"));
-            return None;
-        }
-        let kind = match filesystem {
-            Here | Ext4 | Tmpfs => None,
-            Btrfs => Some("btrfs"),
-            Xfs => Some("xfs"),
-            UpperLayer | LowerLayer => Some("overlay"),
-        };
-        if let Some(kind) = kind.filter(|kind| !kernel_has(kind)) {
-            skipped(format_args!("this kernel has no {kind}"));
+        if let Some(why) = lacking(filesystem, who) {
+            skipped(format_args!("{why}"));
             return None;
         }
         let (site, owner) = match who {
             Who::Runner => (crate::site(), None),
             Who::OrdinaryUser => (crate::site_of_ordinary_user(), Some(user::NOBODY)),
         };
-        let disk = site.path("disk");
-        let mut mounts = Vec::from_iter(match filesystem {
-            Here => None,
-            Ext4 | UpperLayer | LowerLayer => Some(Mount::ext4(&disk, 96)),
-            Btrfs => Some(Mount::btrfs(&disk)),
-            Xfs => Some(Mount::xfs(&disk)),
-            Tmpfs => Some(Mount::tmpfs(&disk, 96 << 10)),
-        });
+        let mut mounts = Vec::new();
+        let disk = mount(filesystem, &site, &mut mounts);
         let (lower, merged) = (disk.join("lower"), disk.join("merged"));
         let overlay = || {
             files::mkdir(&lower);
             Mount::overlay(&lower, &merged)
         };
         let (made, at) = match filesystem {
-            UpperLayer => (&merged, &merged),
-            LowerLayer => (&lower, &merged),
+            Filesystem::UpperLayer => (&merged, &merged),
+            Filesystem::LowerLayer => (&lower, &merged),
             _ => (&disk, &disk),
         };
-        if filesystem == UpperLayer {
+        if filesystem == Filesystem::UpperLayer {
             mounts.insert(0, overlay());
         }
         let scene = |below: &Path| Scene {
@@ -121,7 +96,7 @@ impl Ground {
             site.hand_over(dir);
         }
         as_owner(owner, || make(&making));
-        if filesystem == LowerLayer {
+        if filesystem == Filesystem::LowerLayer {
             mounts.insert(0, overlay());
         }
         Some(Self { scene: scene(at), filesystem, owner, _mounts: mounts, site })
@@ -138,4 +113,41 @@ fn as_owner<T: Send>(owner: Option<u32>, work: impl FnOnce() -> T + Send) -> T {
         Some(uid) => user::as_user(uid, work),
         None => work(),
     }
+}
+
+/// Why there cannot be such a workspace.
+fn lacking(filesystem: Filesystem, who: Who) -> Option<String> {
+    let kind = match filesystem {
+        Filesystem::Here | Filesystem::Ext4 | Filesystem::Tmpfs => None,
+        Filesystem::Btrfs => Some("btrfs"),
+        Filesystem::Xfs => Some("xfs"),
+        Filesystem::UpperLayer | Filesystem::LowerLayer => Some("overlay"),
+    };
+    match (filesystem == Filesystem::Here, user::is_root()) {
+        (true, true) => Some("root has filesystems of its own for this".to_owned()),
+        (false, false) => Some("needs root to mount".to_owned()),
+        (true, false) if who == Who::OrdinaryUser => {
+            Some("root's tests of an ordinary user are this user's own tests".to_owned())
+        }
+        _ => kind.filter(|kind| !kernel_has(kind)).map(|kind| format!("this kernel has no {kind}")),
+    }
+}
+
+/// Mounts what holds the workspace, or its layers; the latest mount comes first.
+fn mount(filesystem: Filesystem, site: &Site, mounts: &mut Vec<Mount>) -> PathBuf {
+    use Filesystem::{Btrfs, Ext4, Here, LowerLayer, Tmpfs, UpperLayer, Xfs};
+    if filesystem == Here {
+        return site.path("disk");
+    }
+    // An image lies beside its mount point: in memory, so that nothing else is waited for.
+    mounts.push(Mount::tmpfs(&site.path("memory"), 512 << 10));
+    let disk = site.path("memory/disk");
+    let mounted = match filesystem {
+        Ext4 | UpperLayer | LowerLayer => Mount::ext4(&disk, 96),
+        Btrfs => Mount::btrfs(&disk),
+        Xfs => Mount::xfs(&disk),
+        Here | Tmpfs => Mount::tmpfs(&disk, 96 << 10),
+    };
+    mounts.insert(0, mounted);
+    disk
 }

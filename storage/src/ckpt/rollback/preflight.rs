@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{Access, AtFlags};
 use rustix::io::Errno;
+use rustix::path::Arg;
 
 use super::journal::DirState;
 use super::places::{Places, under};
@@ -89,6 +90,7 @@ struct Check<'a> {
 }
 
 const GONE: &str = "it was replaced while the rollback was being prepared; try again";
+const READ_ONLY: &str = "it is read-only: its filesystem, or the subvolume that it is in";
 const IMMUTABLE: &str = "it is marked immutable or append-only; chattr -i -a takes that away";
 
 impl Check<'_> {
@@ -130,6 +132,9 @@ impl Check<'_> {
                 widen = self.is_to_widen(path, &dir, owned)?;
                 self.domain(path, &stat, &dir, staging_name)?;
             }
+            if !changes && gets_meta(path) && is_read_only(&dir, c".") {
+                self.obstacle(path, READ_ONLY);
+            }
             self.flags(path, &stat, changes || gets_meta(path));
             let identity = FileIdentity::of(&dir).context(what)?;
             let (mode, mtime) = (stat.mode, stat.mtime);
@@ -164,7 +169,7 @@ impl Check<'_> {
                 Ok(false)
             }
             Err(Errno::ROFS) => {
-                self.obstacle(path, "the filesystem is read-only");
+                self.obstacle(path, READ_ONLY);
                 Ok(false)
             }
             // Write to an immutable directory: its flags are reported by themselves.
@@ -211,8 +216,11 @@ impl Check<'_> {
             }
         }
         for path in plan.metas.keys() {
-            if let Some((_, stat, _)) = self.find(path)? {
+            if let Some((dir, stat, _)) = self.find(path)? {
                 self.flags(path, &stat, true);
+                if path.split().is_some_and(|(_, name)| is_read_only(&dir, name.as_bytes())) {
+                    self.obstacle(path, READ_ONLY);
+                }
             }
         }
         Ok(())
@@ -246,8 +254,8 @@ impl Check<'_> {
         let (mode, mtime) = (stat.mode, stat.mtime);
         self.ready.dirs.push(DirState { path: path.clone(), identity, mode, mtime, widen });
         let (mut inside, mut found) = (0, Vec::new());
-        let rights = self.rights;
-        self.places.walk(path, &mut |below, _, _, stat| {
+        let (rights, top) = (self.rights, stat.dev);
+        self.places.walk(path, &mut |below, dir, name, stat| {
             inside += 1;
             let mut obstacle = |why: String| found.push(Obstacle { path: under(path, below), why });
             if stat.attributes.immutable || stat.attributes.append {
@@ -255,6 +263,10 @@ impl Check<'_> {
             }
             match stat.kind {
                 FileKind::MountPoint => obstacle(MOUNTED.to_owned()),
+                // Only subvolumes can differ in that from what is around them.
+                FileKind::Directory if stat.dev != top && is_read_only(dir, name.as_bytes()) => {
+                    obstacle(READ_ONLY.to_owned());
+                }
                 FileKind::Directory if !rights.owns(stat.uid) => {
                     obstacle(format!("the directory belongs to user {} and could not be emptied", stat.uid));
                 }
@@ -360,4 +372,10 @@ impl Check<'_> {
     fn obstacle(&mut self, path: &RelPath, why: &str) {
         self.obstacles.push(Obstacle { path: path.clone(), why: why.to_owned() });
     }
+}
+
+/// Whether nothing at all can be written to what stands at a name.
+fn is_read_only(dir: impl AsFd, name: impl Arg) -> bool {
+    let flags = AtFlags::EACCESS | AtFlags::SYMLINK_NOFOLLOW;
+    rustix::fs::accessat(dir, name, Access::WRITE_OK, flags) == Err(Errno::ROFS)
 }
