@@ -51,7 +51,7 @@ impl Mount {
         let (upper, work) = (at.with_extension("upper"), at.with_extension("work"));
         std::fs::create_dir_all(&upper).unwrap();
         std::fs::create_dir_all(&work).unwrap();
-        let extra = std::env::var("XOPTS").unwrap_or_default();
+
         let layers = format!(
             "{extra}lowerdir={},upperdir={},workdir={}",
             lower.display(),
