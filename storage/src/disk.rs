@@ -229,6 +229,13 @@ impl Disk {
         Ok(rustix::fs::chownat(file, c"", Some(uid), Some(gid), AtFlags::EMPTY_PATH)?)
     }
 
+    /// Has an overlay filesystem copy up a held regular file with all its content. That may move its times.
+    pub fn copy_up(&self, file: impl AsFd) -> io::Result<()> {
+        self.hook.before(Op::Write)?;
+        rustix::fs::open(held(file), OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?;
+        Ok(())
+    }
+
     /// Sets the times of what a descriptor holds, `O_PATH` or not; of a link itself, not of what it points to.
     pub fn set_times_held(&self, file: impl AsFd, times: &Timestamps) -> io::Result<()> {
         self.hook.before(Op::SetMeta)?;

@@ -48,17 +48,17 @@ impl Mount {
 
     /// An overlay at the directory `at` whose lower layer is the directory `lower`; its upper layer lies beside it.
     pub fn overlay(lower: &Path, at: &Path) -> Self {
+        Self::overlay_with(lower, at, "redirect_dir=off")
+    }
+
+    /// The same with options, as `mount -o` takes them.
+    pub fn overlay_with(lower: &Path, at: &Path, options: &str) -> Self {
         let (upper, work) = (at.with_extension("upper"), at.with_extension("work"));
         std::fs::create_dir_all(&upper).unwrap();
         std::fs::create_dir_all(&work).unwrap();
-
-        let layers = format!(
-            "{extra}lowerdir={},upperdir={},workdir={}",
-            lower.display(),
-            upper.display(),
-            work.display()
-        );
-        Self::new(at, &["-t", "overlay", "-o", &layers, "overlay"])
+        let (lower, upper, work) = (lower.display(), upper.display(), work.display());
+        let options = format!("lowerdir={lower},upperdir={upper},workdir={work},{options}");
+        Self::new(at, &["-t", "overlay", "-o", &options, "overlay"])
     }
 
     fn image(at: &Path, mib: u64, mkfs: &[&str]) -> Self {

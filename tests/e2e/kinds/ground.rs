@@ -19,6 +19,14 @@ pub(super) enum Filesystem {
     UpperLayer,
     /// On an overlay, made before it was mounted, as what an image brings to a container.
     LowerLayer,
+    /// The same where a file whose metadata alone changes leaves its content in the lower layer, as Podman mounts it.
+    Metacopy,
+}
+
+impl Filesystem {
+    pub(super) fn is_overlay(self) -> bool {
+        matches!(self, Self::UpperLayer | Self::LowerLayer | Self::Metacopy)
+    }
 }
 
 /// Whose workspace it is, and whose daemon.
@@ -75,11 +83,12 @@ impl Ground {
         let (lower, merged) = (disk.join("lower"), disk.join("merged"));
         let overlay = || {
             files::mkdir(&lower);
-            Mount::overlay(&lower, &merged)
+            let options = if filesystem == Filesystem::Metacopy { "metacopy=on" } else { "redirect_dir=off" };
+            Mount::overlay_with(&lower, &merged, options)
         };
         let (made, at) = match filesystem {
             Filesystem::UpperLayer => (&merged, &merged),
-            Filesystem::LowerLayer => (&lower, &merged),
+            Filesystem::LowerLayer | Filesystem::Metacopy => (&lower, &merged),
             _ => (&disk, &disk),
         };
         if filesystem == Filesystem::UpperLayer {
@@ -96,7 +105,7 @@ impl Ground {
             site.hand_over(dir);
         }
         as_owner(owner, || make(&making));
-        if filesystem == Filesystem::LowerLayer {
+        if filesystem.is_overlay() && filesystem != Filesystem::UpperLayer {
             mounts.insert(0, overlay());
         }
         Some(Self { scene: scene(at), filesystem, owner, _mounts: mounts, site })
@@ -121,7 +130,7 @@ fn lacking(filesystem: Filesystem, who: Who) -> Option<String> {
         Filesystem::Here | Filesystem::Ext4 | Filesystem::Tmpfs => None,
         Filesystem::Btrfs => Some("btrfs"),
         Filesystem::Xfs => Some("xfs"),
-        Filesystem::UpperLayer | Filesystem::LowerLayer => Some("overlay"),
+        _ => Some("overlay"),
     };
     match (filesystem == Filesystem::Here, user::is_root()) {
         (true, true) => Some("root has filesystems of its own for this".to_owned()),
@@ -135,7 +144,7 @@ fn lacking(filesystem: Filesystem, who: Who) -> Option<String> {
 
 /// Mounts what holds the workspace, or its layers; the latest mount comes first.
 fn mount(filesystem: Filesystem, site: &Site, mounts: &mut Vec<Mount>) -> PathBuf {
-    use Filesystem::{Btrfs, Ext4, Here, LowerLayer, Tmpfs, UpperLayer, Xfs};
+    use Filesystem::{Btrfs, Ext4, Here, LowerLayer, Metacopy, Tmpfs, UpperLayer, Xfs};
     if filesystem == Here {
         return site.path("disk");
     }
@@ -143,7 +152,7 @@ fn mount(filesystem: Filesystem, site: &Site, mounts: &mut Vec<Mount>) -> PathBu
     mounts.push(Mount::tmpfs(&site.path("memory"), 512 << 10));
     let disk = site.path("memory/disk");
     let mounted = match filesystem {
-        Ext4 | UpperLayer | LowerLayer => Mount::ext4(&disk, 96),
+        Ext4 | UpperLayer | LowerLayer | Metacopy => Mount::ext4(&disk, 96),
         Btrfs => Mount::btrfs(&disk),
         Xfs => Mount::xfs(&disk),
         Here | Tmpfs => Mount::tmpfs(&disk, 96 << 10),

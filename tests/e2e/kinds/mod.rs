@@ -78,6 +78,12 @@ on! {
     lower_layer: LowerLayer,
 }
 
+#[test]
+fn every_kind_of_file_comes_back_on_an_overlay_that_leaves_content_in_its_lower_layer() {
+    every_kind_comes_back(Filesystem::Metacopy, Who::Runner);
+    every_kind_comes_back(Filesystem::Metacopy, Who::OrdinaryUser);
+}
+
 fn every_kind_comes_back(filesystem: Filesystem, who: Who) {
     let Some(ground) = Ground::new(filesystem, who, |scene| {
         table::make(scene);
@@ -98,7 +104,7 @@ fn every_kind_comes_back(filesystem: Filesystem, who: Who) {
 /// A checkpoint that touches nothing, a change, a rollback, undo, and undo of that.
 fn goes_there_and_back(ground: &Ground, daemon: &Daemon, change: impl FnOnce(&ground::Scene) + Send) {
     let (ws, outside) = (&ground.scene.ws, &ground.scene.outside);
-    if matches!(ground.filesystem, Filesystem::UpperLayer | Filesystem::LowerLayer) {
+    if ground.filesystem.is_overlay() {
         // Registration makes the root of a workspace on an overlay one of the upper layer: it has to stay the same.
         daemon.init(ws);
     }

@@ -1,5 +1,6 @@
 //! One change of a name, forward and back. Each acts only if the name holds what is on record.
 
+use std::cell::Cell;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -7,7 +8,7 @@ use rustix::fs::Mode;
 use rustix::io::Errno;
 
 use super::journal::{How, Step};
-use super::metadata::{Thing, apply};
+use super::metadata::{Thing, apply, mtime};
 use super::places::{Places, Seen};
 use crate::ckpt::FileKind;
 use crate::ckpt::format::Meta;
@@ -51,6 +52,8 @@ struct Ends<'a> {
     /// In a staging directory.
     area: BorrowedFd<'a>,
     slot: &'a Name,
+    /// Whether the file was copied up for the move.
+    copied_up: Cell<bool>,
 }
 
 /// How often a name may change between a look at it and the move.
@@ -109,8 +112,8 @@ impl Switcher<'_> {
             };
         };
         let places = self.places;
-        let ends =
-            Ends { disk: places.disk, places, dir: dir.as_fd(), name: &name, area: area.as_fd(), slot };
+        let (disk, copied_up) = (places.disk, Cell::default());
+        let ends = Ends { disk, places, dir: dir.as_fd(), name: &name, area: area.as_fd(), slot, copied_up };
         step(&ends)
     }
 
@@ -200,7 +203,8 @@ fn forward(ends: &Ends<'_>, old: Option<&Seen>, new: Option<&Seen>, rule: Rule) 
                 if half_way {
                     ends.unpark(ends.area, ends.slot)?;
                 }
-                let expected = now.as_ref() == old || (half_way && now.is_none());
+                let same = now.as_ref() == old || (half_way && now.is_none());
+                let expected = same && !ends.copied_up.get();
                 return Ok(if expected { Found::Expected } else { Found::Suspect });
             }
             Err(error) if changed_meanwhile(&error) => {}
@@ -253,7 +257,7 @@ impl Ends<'_> {
     }
 
     fn move_out(&self) -> io::Result<()> {
-        self.exclusively((self.dir, self.name), (self.area, self.slot))
+        self.or_copied_up(|| self.exclusively((self.dir, self.name), (self.area, self.slot)))
     }
 
     fn move_in(&self) -> io::Result<()> {
@@ -261,6 +265,28 @@ impl Ends<'_> {
     }
 
     fn exchange(&self) -> io::Result<()> {
+        self.or_copied_up(|| self.exchange_once())
+    }
+
+    /// Moves a file out of the tree. An overlay that copies up metadata alone (`metacopy=on`) refuses that for a file
+    /// whose content is in a lower layer and whose path is long, since it notes the path: then the content comes first.
+    fn or_copied_up(&self, moved: impl Fn() -> io::Result<()>) -> io::Result<()> {
+        match moved() {
+            Err(error) if self.places.overlay && Errno::from_io_error(&error) == Some(Errno::XDEV) => {
+                let Some((held, seen)) = self.places.hold(self.dir, self.name)? else { return Err(error) };
+                if seen.kind != FileKind::File || self.disk.copy_up(&held).is_err() {
+                    return Err(error);
+                }
+                // That counts as writing, so from now on nothing tells whether somebody writes.
+                self.copied_up.set(true);
+                self.disk.set_times_held(held, &mtime(seen.mtime))?;
+                moved()
+            }
+            done => done,
+        }
+    }
+
+    fn exchange_once(&self) -> io::Result<()> {
         match self.disk.exchange((self.area, self.slot.as_bytes()), (self.dir, self.name.as_bytes())) {
             Err(error) if unsupported(&error) => {
                 self.exclusively((self.dir, self.name), (self.area, &parking(self.slot)?))?;
