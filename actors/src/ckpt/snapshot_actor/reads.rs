@@ -1,14 +1,11 @@
 //! Answers what must be read from the store: comparisons, warnings, checks and sizes. None of it waits for a write
 //! to end.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use actix::prelude::*;
 use cofferdam_protocol::ckpt::{DiffEntry, WorkspaceId, WsCkptErrorCode};
-use cofferdam_storage::ckpt::{
-    self, Backend, CheckReport, Error, Snapshot, TreeRef, Warning, WorkspaceState,
-};
+use cofferdam_storage::ckpt::{self, Backend, CheckReport, Error, Snapshot, TreeRef, Warning};
 use cofferdam_storage::peer::Peer;
 use tokio::sync::Semaphore;
 
@@ -76,7 +73,9 @@ impl Handler<CheckStore> for SnapshotActor {
             });
             Box::pin(checked.map_ok(|(report, states), actor, ctx| {
                 for state in states {
-                    if actor.marks_differ(&state) {
+                    // Whoever lists next sees it; so that the workspace's next write does not bring the old marks
+                    // back, its own actor has to know, too.
+                    if actor.registry.mark(&state) {
                         actor.refresh(state.workspace.id, ctx);
                     }
                 }
@@ -118,16 +117,6 @@ impl SnapshotActor {
         };
         let is_live = to == LIVE && !snapshots.iter().any(|snapshot| snapshot.id.as_str() == LIVE);
         Ok((snapshot(from)?, if is_live { TreeRef::Live } else { snapshot(to)? }))
-    }
-
-    /// Whether a snapshot that is listed as missing is not, or the other way round.
-    fn marks_differ(&self, state: &WorkspaceState) -> bool {
-        let listed = self.registry.get(&state.workspace.id).map(|registered| &registered.view.snapshots);
-        let marks: HashMap<_, _> =
-            state.snapshots.iter().map(|snapshot| (&snapshot.id, snapshot.missing)).collect();
-        let differs =
-            |snapshot: &Snapshot| marks.get(&snapshot.id).is_some_and(|mark| *mark != snapshot.missing);
-        listed.is_some_and(|listed| listed.iter().any(differs))
     }
 
     /// Has a workspace's snapshots read again in the background.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cofferdam_protocol::ckpt::WorkspaceId;
-use cofferdam_storage::ckpt::WorkspaceState;
+use cofferdam_storage::ckpt::{Snapshot, WorkspaceState};
 use cofferdam_storage::peer::Peer;
 use tokio::sync::{Semaphore, watch};
 
@@ -114,6 +114,21 @@ impl Registry {
         {
             registered.view = view;
         }
+    }
+
+    /// Takes note of which snapshots of a workspace are lost and which are not. True if something else was known.
+    pub(super) fn mark(&mut self, state: &WorkspaceState) -> bool {
+        let Some(registered) = self.by_id.get_mut(&state.workspace.id) else { return false };
+        let marks: HashMap<_, _> =
+            state.snapshots.iter().map(|snapshot| (&snapshot.id, snapshot.missing)).collect();
+        let marked = |snapshot: &Snapshot| marks.get(&snapshot.id).copied().unwrap_or(snapshot.missing);
+        let snapshots = &mut registered.view.snapshots;
+        if snapshots.iter().all(|snapshot| snapshot.missing == marked(snapshot)) {
+            return false;
+        }
+        let remarked = |snapshot: &Snapshot| Snapshot { missing: marked(snapshot), ..snapshot.clone() };
+        *snapshots = snapshots.iter().map(remarked).collect();
+        true
     }
 
     /// Forgets a workspace.
