@@ -19,8 +19,9 @@ fn a_damaged_snapshot_is_shown_as_missing_refused_by_name_and_mended_by_the_next
     let daemon = site.start();
     daemon.init(&ws);
     daemon.checkpoint(&ws, "old");
-    // What a hash gives cannot be compressed: most of a pack is this file.
-    let precious = blake3::hash(b"seed").to_hex().repeat(3000);
+    // What hashes give cannot be compressed: most of a pack is this file.
+    let precious: String =
+        (0..2000u32).map(|n| blake3::hash(&n.to_le_bytes()).to_hex().to_string()).collect();
     files::write(ws.join("precious"), &precious);
     daemon.checkpoint(&ws, "new");
     daemon.stop();
