@@ -95,9 +95,10 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let code = match &error {
             Error::WorkspaceNotFound(_) => Code::WorkspaceNotFound,
-            Error::SnapshotNotFound(_) | Error::SnapshotMissing(_) | Error::NothingToUndo => {
-                Code::SnapshotNotFound
-            }
+            Error::SnapshotNotFound(_)
+            | Error::SnapshotMissing(_)
+            | Error::NothingToUndo
+            | Error::NotInTrash(_) => Code::SnapshotNotFound,
             Error::SnapshotExists(_) => Code::SnapshotAlreadyExists,
             Error::InsideWorkspace { .. } => Code::AlreadyInitialized,
             Error::InvalidPath(_) | Error::WorkspaceReplaced(_) | Error::WorkspaceGone(_) => {

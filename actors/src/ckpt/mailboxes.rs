@@ -27,8 +27,11 @@ mailboxes! {
         warnings: SnapshotWarnings,
         check: CheckStore,
         size: StoreSize,
+        trash: ListTrash,
+        restore_trashed: RestoreTrashed,
         undelivered_checkpoint: Undelivered<CreateCheckpoint>,
         undelivered_delete: Undelivered<DeleteSnapshot>,
+        undelivered_undo: Undelivered<UndoRollback>,
         undelivered_recover: Undelivered<RecoverWorkspace>,
     }
 }

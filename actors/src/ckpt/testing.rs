@@ -33,6 +33,12 @@ pub(crate) fn snapshot(id: &str) -> Snapshot {
     }
 }
 
+/// A rollback to `one`, told from others by a number.
+pub(crate) fn past_rollback(number: usize) -> PastRollback {
+    let kind = RollbackKind::To(SnapshotId::new("one").unwrap());
+    PastRollback { operation: number.to_string(), at: WallTime(1_000_000_000), kind }
+}
+
 /// An ordinary user.
 pub(crate) fn user(uid: u32) -> Peer {
     Peer { uid, gid: uid, groups: Vec::new() }
@@ -107,6 +113,8 @@ struct State {
     newest: HashMap<WorkspaceId, (SnapshotId, u64)>,
     calls: Vec<String>,
     plans: HashMap<&'static str, VecDeque<Plan>>,
+    /// Of which workspace, and what.
+    trash: Vec<(WorkspaceId, Snapshot)>,
     collections: VecDeque<bool>,
     usage: FsUsage,
 }
@@ -318,9 +326,11 @@ impl Backend for FakeBackend {
         Ok(RolledBack { changed: 3, warnings: Vec::new() })
     }
 
-    fn undo(&self, _: &Peer, workspace: &WorkspaceId) -> Result<RolledBack> {
-        self.enter("undo", workspace)?.workspace(workspace)?;
-        Ok(RolledBack { changed: 2, warnings: Vec::new() })
+    fn undo(&self, _: &Peer, workspace: &WorkspaceId) -> Result<Undone> {
+        let mut state = self.enter("undo", workspace)?;
+        state.workspace(workspace)?;
+        let rollback = past_rollback(state.calls.len());
+        Ok(Undone { rollback, outcome: RolledBack { changed: 2, warnings: Vec::new() } })
     }
 
     fn delete(
@@ -336,7 +346,10 @@ impl Backend for FakeBackend {
         if let Some(unknown) = snapshots.iter().find(|id| !all.iter().any(|one| one.id == **id)) {
             return Err(Error::SnapshotNotFound(unknown.clone()));
         }
-        all.retain(|one| !snapshots.contains(&one.id));
+        let gone: Vec<_> = all.extract_if(.., |one| snapshots.contains(&one.id)).collect();
+        if how == Removal::Trash {
+            state.trash.extend(gone.into_iter().map(|snapshot| (workspace.clone(), snapshot)));
+        }
         Ok(())
     }
 
@@ -358,6 +371,37 @@ impl Backend for FakeBackend {
         state.workspace(workspace)?;
         state.workspaces.remove(workspace);
         Ok(())
+    }
+
+    fn trash(&self, _: &Peer) -> Result<Vec<Trashed>> {
+        let state = self.enter("trash", "")?;
+        let workspace = |id: &WorkspaceId| state.workspaces.get(id).unwrap().workspace.clone();
+        let trashed = state.trash.iter().enumerate().map(|(item, (of, snapshot))| Trashed {
+            item: item as u64,
+            workspace: workspace(of),
+            tree: TrashedTree::Snapshot { id: snapshot.id.clone(), message: None },
+            created_at: snapshot.created_at,
+            until: snapshot.created_at,
+            missing: false,
+        });
+        Ok(trashed.collect())
+    }
+
+    fn restore_trashed(
+        &self,
+        _: &Peer,
+        workspace: &WorkspaceId,
+        item: u64,
+        name: Option<&SnapshotId>,
+        pin: bool,
+    ) -> Result<Snapshot> {
+        let mut state = self.enter("restore", item)?;
+        let (_, mut snapshot) = state.trash.get(item as usize).cloned().ok_or(Error::NotInTrash(item))?;
+        snapshot.id = name.cloned().unwrap_or(snapshot.id);
+        snapshot.pinned |= pin;
+        // It was the first that was taken.
+        state.workspace(workspace)?.snapshots.insert(0, snapshot.clone());
+        Ok(snapshot)
     }
 
     fn warnings(&self, _: &Peer, _: &WorkspaceId, snapshot: &SnapshotId) -> Result<Vec<Warning>> {

@@ -67,6 +67,7 @@ mailboxes! {
         clean: Write<Clean>,
         recover: Write<Recover>,
         refresh: Write<Refresh>,
+        restore: Write<Restore>,
     }
 }
 

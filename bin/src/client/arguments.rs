@@ -50,6 +50,8 @@ pub(crate) enum Verb {
     Reload(reload::Reload),
     /// Stop looking after a directory; it stays as it is
     Recover(recover::Recover),
+    /// Show what was removed and is still there, and bring it back
+    Trash(trash::Trash),
     /// Verify the store
     Check(check::Check),
 }
@@ -69,6 +71,7 @@ impl Verb {
             Self::Config(verb) => verb.run(invocation),
             Self::Reload(verb) => verb.run(invocation),
             Self::Recover(verb) => verb.run(invocation),
+            Self::Trash(verb) => verb.run(invocation),
             Self::Check(verb) => verb.run(invocation),
         }
     }

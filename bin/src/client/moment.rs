@@ -1,8 +1,11 @@
 //! Times as people read them: local, with one offset for a whole table, so that its heading is true for every row.
 
+use cofferdam_protocol::ckpt::Timestamp as WireTimestamp;
 use cofferdam_storage::clock::{Clock, SystemClock};
 use jiff::Timestamp;
 use jiff::tz::{Offset, TimeZone};
+
+use super::shown::one_line;
 
 /// How far this place is from UTC now.
 pub(super) fn local_offset() -> Offset {
@@ -14,6 +17,11 @@ pub(super) fn local_offset() -> Offset {
 pub(super) fn local_time(nanos: i128, offset: Offset) -> Option<String> {
     let moment = Timestamp::from_nanosecond(nanos).ok()?;
     Some(offset.to_datetime(moment).strftime("%Y-%m-%d %H:%M:%S").to_string())
+}
+
+/// A moment of the wire.
+pub(super) fn shown_moment(moment: &WireTimestamp, offset: Offset) -> String {
+    local_time(moment.unix_nanos(), offset).unwrap_or_else(|| one_line(moment.as_str()))
 }
 
 /// `UTC+8`, `UTC-3:30`.

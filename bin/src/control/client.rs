@@ -9,7 +9,8 @@ use cofferdam_actors::session::recovery::{ClientError, SessionCore};
 use cofferdam_protocol::session::{SessionData, SessionErrorCode, SessionRequest};
 use cofferdam_web::ErrorReport;
 use cofferdam_web::ckpt::{
-    CheckRequest, CheckSummary, LastRollbackReport, SizeReport, UndoReport, UndoRequest, WarningsReport,
+    CheckRequest, CheckSummary, LastRollbackReport, RestoreRequest, RestoredReport, SizeReport, TrashReport,
+    UndoReport, UndoRequest, WarningsReport,
 };
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::{Method, Request, StatusCode, header};
@@ -55,6 +56,16 @@ impl ControlClient {
     /// Takes the newest rollback of a workspace back.
     pub(crate) fn undo(&self, workspace: &str) -> Result<UndoReport, ControlError> {
         self.post("/ckpt/undo", &UndoRequest { workspace: workspace.to_owned() })
+    }
+
+    /// What is in the trash.
+    pub(crate) fn trash(&self) -> Result<TrashReport, ControlError> {
+        self.get("/ckpt/trash")
+    }
+
+    /// Brings something back from the trash.
+    pub(crate) fn restore(&self, request: &RestoreRequest) -> Result<RestoredReport, ControlError> {
+        self.post("/ckpt/trash/restore", request)
     }
 
     /// What a snapshot does not hold faithfully.

@@ -23,6 +23,8 @@ pub(crate) fn serve(listener: UnixListener, ckpt: Ckpt, sessions: Sessions) -> s
             .client_request_timeout(Duration::from_secs(10))
             .keep_alive(Duration::from_secs(60))
             .shutdown_timeout(10)
+            // A client that hangs up has lost interest; what waits for its answer then ends.
+            .h1_allow_half_closed(false)
             .disable_signals()
             .listen_uds(listener)?;
     Ok(server.run())

@@ -36,8 +36,8 @@ pub trait Backend: Send + Sync + 'static {
     /// Gives the directory exactly the snapshot's tree, after taking a safety snapshot of the live one.
     fn rollback(&self, peer: &Peer, workspace: &WorkspaceId, to: &SnapshotId) -> Result<RolledBack>;
 
-    /// Takes the newest rollback back; done again, takes that back.
-    fn undo(&self, peer: &Peer, workspace: &WorkspaceId) -> Result<RolledBack>;
+    /// Takes the newest rollback back and says which that was; done again, takes that back.
+    fn undo(&self, peer: &Peer, workspace: &WorkspaceId) -> Result<Undone>;
 
     /// Removes snapshots from the catalog. All or none; unknown names are an error.
     fn delete(
@@ -54,6 +54,20 @@ pub trait Backend: Send + Sync + 'static {
 
     /// Unregisters; the directory stays as it is, the snapshots go to the trash.
     fn recover(&self, peer: &Peer, workspace: &WorkspaceId) -> Result<()>;
+
+    /// What is in the trash, of workspaces that were this peer's, in the order in which it was captured.
+    fn trash(&self, peer: &Peer) -> Result<Vec<Trashed>>;
+
+    /// Brings a tree back from the trash as a snapshot of a workspace of the same owner: under the given name, else its
+    /// own; as the user wants it, pinned. A pinned one stays pinned.
+    fn restore_trashed(
+        &self,
+        peer: &Peer,
+        workspace: &WorkspaceId,
+        item: u64,
+        name: Option<&SnapshotId>,
+        pin: bool,
+    ) -> Result<Snapshot>;
 
     /// What a snapshot does not hold faithfully.
     fn warnings(&self, peer: &Peer, workspace: &WorkspaceId, snapshot: &SnapshotId) -> Result<Vec<Warning>>;

@@ -45,6 +45,9 @@ pub enum Error {
     /// There is no rollback to take back.
     #[error("nothing to undo: no rollback of this workspace is on record")]
     NothingToUndo,
+    /// Nothing in the trash has that number and is this peer's.
+    #[error("nothing in the trash has the number {0}; trash list shows what there is")]
+    NotInTrash(u64),
     /// The metadata is not a JSON object or value that can be kept.
     #[error("metadata: {0}")]
     InvalidMetadata(String),

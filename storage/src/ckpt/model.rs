@@ -81,6 +81,79 @@ pub struct RolledBack {
     pub warnings: Vec<Warning>,
 }
 
+/// A rollback that was taken back, and what became of that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Undone {
+    /// Which one.
+    pub rollback: PastRollback,
+    /// What taking it back did.
+    pub outcome: RolledBack,
+}
+
+/// A rollback of the past.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PastRollback {
+    /// The operation's name, which no other has.
+    pub operation: String,
+    /// When it began.
+    pub at: WallTime,
+    /// Where it went.
+    pub kind: RollbackKind,
+}
+
+/// Where a rollback went.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum RollbackKind {
+    /// To the snapshot that had this name then.
+    To(SnapshotId),
+    /// To the tree before the rollback that had been the newest: it was an undo.
+    Undo,
+    /// An older version of this program, which did not keep it, made the rollback.
+    Unknown,
+}
+
+impl RollbackKind {
+    /// What a tree is that was captured before such a rollback.
+    pub fn before(&self) -> String {
+        match self {
+            Self::To(snapshot) => format!("the tree before the rollback to {snapshot}"),
+            Self::Undo => "the tree before an undo".to_owned(),
+            Self::Unknown => "the tree before a rollback".to_owned(),
+        }
+    }
+}
+
+/// A tree in the trash.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trashed {
+    /// Its number, which no other tree ever has.
+    pub item: u64,
+    /// The workspace it was captured in. That may be forgotten by now, and another have its id.
+    pub workspace: Workspace,
+    /// What it was.
+    pub tree: TrashedTree,
+    /// When it was captured.
+    pub created_at: WallTime,
+    /// When collection may remove it.
+    pub until: WallTime,
+    /// Whether data it needs is known to be damaged or gone.
+    pub missing: bool,
+}
+
+/// What a tree in the trash was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TrashedTree {
+    /// A snapshot that List showed.
+    Snapshot {
+        /// Its name.
+        id: SnapshotId,
+        /// What the client said about it.
+        message: Option<String>,
+    },
+    /// The tree before a rollback, or before an undo.
+    Before(RollbackKind),
+}
+
 /// Something that was not captured or restored faithfully.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::task::Poll;
 
 use actix::{Actor, Context, Handler};
 use actix_web::body::MessageBody;
@@ -15,10 +16,15 @@ use cofferdam_actors::ckpt::*;
 use cofferdam_protocol::ckpt::{
     SnapshotId, StatusReport, WorkspaceId, WorkspaceInfo, WsCkptErrorCode as Code,
 };
-use cofferdam_storage::ckpt::{self, CheckReport, RolledBack, Warning, WarningKind};
+use cofferdam_storage::ckpt::{
+    self, CheckReport, PastRollback, RollbackKind, RolledBack, Trashed, TrashedTree, Warning, WarningKind,
+    Workspace,
+};
+use cofferdam_storage::clock::WallTime;
 use cofferdam_storage::path::RelPath;
 use cofferdam_storage::peer::Peer;
 use serde_json::{Value, json};
+use tokio::sync::mpsc;
 
 use super::*;
 
@@ -27,6 +33,8 @@ mod sessions;
 /// Answers with what it was asked, or refuses.
 struct Stub {
     refusal: Option<Failure>,
+    /// The undo whose answer was lost.
+    lost: Option<mpsc::UnboundedSender<Undelivered<UndoRollback>>>,
 }
 
 impl Actor for Stub {
@@ -64,10 +72,14 @@ stub! {
     UndoRollback => |request: UndoRollback| UndoDone {
         workspace: WorkspaceId::new("ws-000001").unwrap(),
         path: PathBuf::from(request.workspace),
+        rollback: past(RollbackKind::To(SnapshotId::new("one").unwrap())),
         outcome: RolledBack { changed: 4, warnings: Vec::new() },
     };
     GetLastRollback => |request: GetLastRollback| Arc::new(LastRollback {
-        to: (request.workspace == "/p").then(|| SnapshotId::new("one").unwrap()),
+        done: match request.workspace == "/p" {
+            true => LastDone::To(SnapshotId::new("one").unwrap()),
+            false => LastDone::Undone(past(RollbackKind::Undo)),
+        },
         changed: 3,
         warnings: vec![Warning { path: RelPath::new(b"a").unwrap(), kind: WarningKind::LateWrite }],
         omitted: 7,
@@ -78,7 +90,38 @@ stub! {
         bytes_read: u64::from(request.read_data),
         damage: vec!["a pack".to_owned()],
     };
+    ListTrash => |request: ListTrash| {
+        let path = format!("/home/{}", request.peer.uid).into();
+        let workspace = Workspace { id: WorkspaceId::new("ws-000001").unwrap(), path, owner: 1001 };
+        let snapshot = TrashedTree::Snapshot {
+            id: SnapshotId::new("one").unwrap(),
+            message: Some("why".to_owned()),
+        };
+        let before = TrashedTree::Before(RollbackKind::To(SnapshotId::new("two").unwrap()));
+        [(4, snapshot), (5, before)].map(|(item, tree)| Trashed {
+            item,
+            workspace: workspace.clone(),
+            tree,
+            created_at: WallTime(1_000_000_000),
+            until: WallTime(2_000_000_000),
+            missing: item == 5,
+        }).to_vec()
+    };
+    RestoreTrashed => |RestoreTrashed { workspace, item, id, pin, .. }| {
+        SnapshotId::new(format!("{} {item} {id:?} {pin}", workspace.replace('/', ":"))).unwrap()
+    };
     StoreSize => |_| ckpt::StoreSize { pack_bytes: 1, packs: 2, index_bytes: 3, objects: 4 };
+}
+
+impl Handler<Undelivered<UndoRollback>> for Stub {
+    type Result = ();
+    fn handle(&mut self, lost: Undelivered<UndoRollback>, _: &mut Context<Self>) {
+        self.lost.as_ref().expect("an answer got lost").send(lost).unwrap();
+    }
+}
+
+fn past(kind: RollbackKind) -> PastRollback {
+    PastRollback { operation: "0a1b".to_owned(), at: WallTime(1_000_000_000), kind }
 }
 
 /// What this API never asks.
@@ -102,7 +145,7 @@ async fn send(
     peer: Option<Peer>,
     request: TestRequest,
 ) -> (StatusCode, String, Value) {
-    let (stub, sessions) = (Stub { refusal }.start(), sessions::Stub { refusal: None }.start());
+    let (stub, sessions) = (Stub { refusal, lost: None }.start(), sessions::Stub { refusal: None }.start());
     ask(scope(stub.into(), sessions.into()), peer, request).await
 }
 
@@ -149,12 +192,31 @@ async fn each_route_asks_the_actors_and_shows_their_answer() {
     assert_json(
         ask(post("/api/v1/ckpt/undo", &json!({"workspace": "/p"}))).await,
         200,
-        &json!({"workspace": "ws-000001", "path": "/p", "changed": 4, "warnings": []}),
+        &json!({"workspace": "ws-000001", "path": "/p", "changed": 4, "warnings": [], "rollback": {
+            "operation": "0a1b", "at": "1970-01-01T00:00:01Z", "snapshot": "one", "undo": false,
+        }}),
     );
+    let (created_at, until) = ("1970-01-01T00:00:01Z", "1970-01-01T00:00:02Z");
+    assert_json(
+        ask(get("/api/v1/ckpt/trash")).await,
+        200,
+        &json!({"items": [
+            {"item": 4, "path": "/home/1001", "snapshot": "one", "message": "why",
+             "created_at": created_at, "until": until, "missing": false},
+            {"item": 5, "path": "/home/1001", "snapshot": null,
+             "message": "the tree before the rollback to two",
+             "created_at": created_at, "until": until, "missing": true},
+        ]}),
+    );
+    let restore = |body| ask(post("/api/v1/ckpt/trash/restore", &body));
+    let restored = restore(json!({"workspace": "/p", "item": 7})).await;
+    assert_json(restored, 200, &json!({"snapshot": ":p 7 None false"}));
+    let restored = restore(json!({"workspace": "/p", "item": 7, "id": "x", "pin": true})).await;
+    assert_json(restored, 200, &json!({"snapshot": ":p 7 Some(\"x\") true"}));
     assert_json(
         ask(get("/api/v1/ckpt/workspaces/%2Fp/last-rollback")).await,
         200,
-        &json!({"snapshot": "one", "changed": 3, "omitted": 7, "warnings": [{
+        &json!({"snapshot": "one", "undone": null, "changed": 3, "omitted": 7, "warnings": [{
             "path": "a",
             "kind": "late-write",
             "text": "was written to during the rollback; undo brings the newer content back",
@@ -162,6 +224,7 @@ async fn each_route_asks_the_actors_and_shows_their_answer() {
     );
     let undone = ask(get("/api/v1/ckpt/workspaces/ws-000001/last-rollback")).await;
     assert_eq!(undone.2["snapshot"], Value::Null);
+    assert_eq!(undone.2["undone"]["undo"], Value::Bool(true));
     assert_json(
         ask(post("/api/v1/ckpt/check", &json!({"read_data": true}))).await,
         200,
@@ -177,6 +240,21 @@ async fn each_route_asks_the_actors_and_shows_their_answer() {
         200,
         &json!({"pack_bytes": 1, "packs": 2, "index_bytes": 3, "objects": 4}),
     );
+}
+
+#[actix_web::test]
+async fn an_undo_whose_client_goes_away_is_carried_out_and_its_answer_called_undelivered() {
+    let (sender, mut lost) = mpsc::unbounded_channel();
+    let stub = Stub { refusal: None, lost: Some(sender) }.start();
+    let scope = scope(stub.into(), sessions::Stub { refusal: None }.start().into());
+    let mut asked = Box::pin(ask(scope, somebody(), post("/api/v1/ckpt/undo", &json!({"workspace": "/p"}))));
+    // As far as it gets without the actors.
+    for _ in 0..8 {
+        assert!(std::future::poll_fn(|context| Poll::Ready(asked.as_mut().poll(context))).await.is_pending());
+    }
+    drop(asked);
+    let Undelivered { request, answer } = lost.recv().await.unwrap();
+    assert_eq!((request.workspace.as_str(), answer.outcome.changed), ("/p", 4));
 }
 
 #[actix_web::test]
@@ -294,7 +372,15 @@ async fn the_document_describes_every_field_of_every_answer() {
     let warnings = ask(get("/api/v1/ckpt/workspaces/a/snapshots/b/warnings")).await;
     check("WarningsReport", &warnings);
     check("WarningReport", &warnings["warnings"][0]);
-    check("UndoReport", &ask(post("/api/v1/ckpt/undo", &json!({"workspace": "/p"}))).await);
+    let undone = ask(post("/api/v1/ckpt/undo", &json!({"workspace": "/p"}))).await;
+    check("UndoReport", &undone);
+    check("RollbackReport", &undone["rollback"]);
+    let trash = ask(get("/api/v1/ckpt/trash")).await;
+    check("TrashReport", &trash);
+    check("TrashedReport", &trash["items"][0]);
+    let restore = crate::ckpt::RestoreRequest { workspace: "/p".to_owned(), item: 1, id: None, pin: false };
+    check("RestoreRequest", &json!(restore));
+    check("RestoredReport", &ask(post("/api/v1/ckpt/trash/restore", &json!(restore))).await);
     check("LastRollbackReport", &ask(get("/api/v1/ckpt/workspaces/a/last-rollback")).await);
     check("CheckSummary", &ask(post("/api/v1/ckpt/check", &json!({}))).await);
     check("SizeReport", &ask(get("/api/v1/ckpt/store")).await);

@@ -4,13 +4,17 @@ mod reports;
 
 use actix_web::http::Method;
 use actix_web::web::{self, Data, Json, Path};
+use cofferdam_actors::Carries;
 use cofferdam_actors::ckpt::{
-    CheckStore, Ckpt, GetLastRollback, SnapshotWarnings, StoreSize, UndoRollback, WorkspaceStatus,
+    CheckStore, Ckpt, Failure, GetLastRollback, ListTrash, RestoreTrashed, RoutingError, SnapshotWarnings,
+    StoreSize, Undelivered, UndoDone, UndoRollback, WorkspaceStatus,
 };
+use tokio::sync::oneshot;
 
 pub use reports::{
-    CheckRequest, CheckSummary, LastRollbackReport, SizeReport, UndoReport, UndoRequest, WarningReport,
-    WarningsReport, WorkspaceReport, WorkspacesReport,
+    CheckRequest, CheckSummary, LastRollbackReport, RestoreRequest, RestoredReport, RollbackReport,
+    SizeReport, TrashReport, TrashedReport, UndoReport, UndoRequest, WarningReport, WarningsReport,
+    WorkspaceReport, WorkspacesReport,
 };
 
 use crate::api::Endpoint;
@@ -18,7 +22,7 @@ use crate::caller::{Caller, Utf8Path};
 use crate::error::ApiError;
 
 /// The routes of this module.
-pub(crate) fn endpoints() -> [Endpoint; 6] {
+pub(crate) fn endpoints() -> [Endpoint; 8] {
     [
         Endpoint { method: Method::GET, path: "/ckpt/workspaces", route: || web::to(workspaces) },
         Endpoint {
@@ -32,6 +36,8 @@ pub(crate) fn endpoints() -> [Endpoint; 6] {
             route: || web::to(last_rollback),
         },
         Endpoint { method: Method::POST, path: "/ckpt/undo", route: || web::to(undo) },
+        Endpoint { method: Method::GET, path: "/ckpt/trash", route: || web::to(trash) },
+        Endpoint { method: Method::POST, path: "/ckpt/trash/restore", route: || web::to(restore) },
         Endpoint { method: Method::POST, path: "/ckpt/check", route: || web::to(check) },
         Endpoint { method: Method::GET, path: "/ckpt/store", route: || web::to(store) },
     ]
@@ -67,8 +73,36 @@ async fn last_rollback(
 
 async fn undo(Caller(peer): Caller, ckpt: Data<Ckpt>, body: Json<UndoRequest>) -> Answer<UndoReport> {
     let UndoRequest { workspace } = body.into_inner();
-    let done = ckpt.ask(UndoRollback { peer, workspace }).await?;
+    let done = delivered(ckpt, UndoRollback { peer, workspace }).await?;
     Ok(Json(done.into()))
+}
+
+/// Whoever serves the connection drops what waits here if the client goes away; the actors are then told that the
+/// answer reached nobody.
+async fn delivered(ckpt: Data<Ckpt>, request: UndoRollback) -> Result<UndoDone, Failure> {
+    let (deliver, delivered) = oneshot::channel();
+    actix_web::rt::spawn(async move {
+        if let Err(Ok(answer)) = deliver.send(ckpt.ask(request.clone()).await) {
+            // Too busy to remember it: the next undo then takes this one back, and says so.
+            let _ = ckpt.offer(Undelivered { request, answer });
+        }
+    });
+    delivered.await.unwrap_or_else(|_| Err(RoutingError::Stopping.into()))
+}
+
+async fn trash(Caller(peer): Caller, ckpt: Data<Ckpt>) -> Answer<TrashReport> {
+    let trash = ckpt.ask(ListTrash { peer }).await?;
+    Ok(Json(trash.into()))
+}
+
+async fn restore(
+    Caller(peer): Caller,
+    ckpt: Data<Ckpt>,
+    body: Json<RestoreRequest>,
+) -> Answer<RestoredReport> {
+    let RestoreRequest { workspace, item, id, pin } = body.into_inner();
+    let snapshot = ckpt.ask(RestoreTrashed { peer, workspace, item, id, pin }).await?;
+    Ok(Json(RestoredReport { snapshot: snapshot.to_string() }))
 }
 
 async fn check(Caller(peer): Caller, ckpt: Data<Ckpt>, body: Json<CheckRequest>) -> Answer<CheckSummary> {

@@ -1,8 +1,10 @@
 //! The JSON documents of the checkpoint routes, for both ends.
 
-use cofferdam_actors::ckpt::{LastRollback, UndoDone, shown_path};
-use cofferdam_protocol::ckpt::StatusReport;
-use cofferdam_storage::ckpt::{CheckReport, StoreSize, Warning, WarningKind};
+use cofferdam_actors::ckpt::{LastDone, LastRollback, UndoDone, shown_path};
+use cofferdam_protocol::ckpt::{StatusReport, Timestamp};
+use cofferdam_storage::ckpt::{
+    CheckReport, PastRollback, RollbackKind, StoreSize, Trashed, TrashedTree, Warning, WarningKind,
+};
 use serde::{Deserialize, Serialize};
 
 /// Asks for the newest rollback to be taken back.
@@ -58,6 +60,68 @@ pub struct WarningReport {
     pub text: String,
 }
 
+/// Asks for something to be brought back from the trash.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RestoreRequest {
+    /// The id or absolute path of the workspace of which it becomes a snapshot.
+    pub workspace: String,
+    /// Its number in the trash.
+    pub item: u64,
+    /// What to call it; its own name if absent.
+    #[serde(default)]
+    pub id: Option<String>,
+    /// Whether from then on only a forced delete removes it.
+    #[serde(default)]
+    pub pin: bool,
+}
+
+/// Something that was brought back from the trash.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RestoredReport {
+    /// The snapshot's id.
+    pub snapshot: String,
+}
+
+/// What is in the trash.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrashReport {
+    /// In the order in which it was captured.
+    pub items: Vec<TrashedReport>,
+}
+
+/// A tree in the trash.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrashedReport {
+    /// Its number, which no other tree ever has.
+    pub item: u64,
+    /// The path of the directory it was captured in.
+    pub path: String,
+    /// What the snapshot was called; null for the tree before a rollback.
+    pub snapshot: Option<String>,
+    /// What the client said about the snapshot; for the tree before a rollback, which one that was.
+    pub message: Option<String>,
+    /// When it was captured.
+    pub created_at: Timestamp,
+    /// Until when it is kept.
+    pub until: Timestamp,
+    /// Whether data it needs is known to be damaged or gone.
+    pub missing: bool,
+}
+
+/// A rollback of the past.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RollbackReport {
+    /// The operation's name, which no other has.
+    pub operation: String,
+    /// When it began.
+    pub at: Timestamp,
+    /// The id its snapshot had; null for an undo, and if it is not known.
+    pub snapshot: Option<String>,
+    /// Whether it was an undo.
+    pub undo: bool,
+}
+
 /// A rollback that was taken back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UndoReport {
@@ -65,6 +129,8 @@ pub struct UndoReport {
     pub workspace: String,
     /// Its path.
     pub path: String,
+    /// Which rollback was taken back.
+    pub rollback: RollbackReport,
     /// Paths that were added, replaced, removed or whose metadata was set back.
     pub changed: u64,
     /// What the user should know.
@@ -76,6 +142,8 @@ pub struct UndoReport {
 pub struct LastRollbackReport {
     /// The snapshot's full id; null for an undo.
     pub snapshot: Option<String>,
+    /// The rollback that was taken back; null for a rollback.
+    pub undone: Option<RollbackReport>,
     /// Paths that were added, replaced, removed or whose metadata was set back.
     pub changed: u64,
     /// What the user should know, 1000 warnings at most.
@@ -147,20 +215,65 @@ impl From<&Warning> for WarningReport {
 }
 
 impl From<UndoDone> for UndoReport {
-    fn from(UndoDone { workspace, path, outcome }: UndoDone) -> Self {
+    fn from(UndoDone { workspace, path, rollback, outcome }: UndoDone) -> Self {
         Self {
             workspace: workspace.to_string(),
             path: shown_path(&path),
+            rollback: (&rollback).into(),
             changed: outcome.changed,
             warnings: outcome.warnings.iter().map(WarningReport::from).collect(),
         }
     }
 }
 
-impl From<&LastRollback> for LastRollbackReport {
-    fn from(LastRollback { to, changed, warnings, omitted }: &LastRollback) -> Self {
+impl From<&PastRollback> for RollbackReport {
+    fn from(PastRollback { operation, at, kind }: &PastRollback) -> Self {
+        let snapshot = match kind {
+            RollbackKind::To(snapshot) => Some(snapshot.to_string()),
+            RollbackKind::Undo | RollbackKind::Unknown => None,
+        };
         Self {
-            snapshot: to.as_ref().map(ToString::to_string),
+            operation: operation.clone(),
+            at: Timestamp::from_unix_nanos(at.0),
+            snapshot,
+            undo: *kind == RollbackKind::Undo,
+        }
+    }
+}
+
+impl From<Vec<Trashed>> for TrashReport {
+    fn from(trash: Vec<Trashed>) -> Self {
+        Self { items: trash.into_iter().map(TrashedReport::from).collect() }
+    }
+}
+
+impl From<Trashed> for TrashedReport {
+    fn from(Trashed { item, workspace, tree, created_at, until, missing }: Trashed) -> Self {
+        let (snapshot, message) = match tree {
+            TrashedTree::Snapshot { id, message } => (Some(id.to_string()), message),
+            TrashedTree::Before(rollback) => (None, Some(rollback.before())),
+        };
+        Self {
+            item,
+            path: shown_path(&workspace.path),
+            snapshot,
+            message,
+            created_at: Timestamp::from_unix_nanos(created_at.0),
+            until: Timestamp::from_unix_nanos(until.0),
+            missing,
+        }
+    }
+}
+
+impl From<&LastRollback> for LastRollbackReport {
+    fn from(LastRollback { done, changed, warnings, omitted }: &LastRollback) -> Self {
+        let (snapshot, undone) = match done {
+            LastDone::To(snapshot) => (Some(snapshot.to_string()), None),
+            LastDone::Undone(rollback) => (None, Some(rollback.into())),
+        };
+        Self {
+            snapshot,
+            undone,
             changed: *changed,
             warnings: warnings.iter().map(WarningReport::from).collect(),
             omitted: *omitted,

@@ -13,6 +13,7 @@ mod recover;
 mod rollback;
 mod status;
 mod store;
+mod trash;
 mod undelivered;
 
 pub use checkpoint::{CheckpointOutcome, CreateCheckpoint};
@@ -22,7 +23,8 @@ pub use diff::DiffSnapshots;
 pub use init::InitWorkspace;
 pub use list::{ListSnapshots, ListedWorkspace, SnapshotList, SnapshotWarnings};
 pub use recover::RecoverWorkspace;
-pub use rollback::{GetLastRollback, LastRollback, Rollback, RollbackDone, UndoDone, UndoRollback};
+pub use rollback::{GetLastRollback, LastDone, LastRollback, Rollback, RollbackDone, UndoDone, UndoRollback};
 pub use status::{Advisory, HealthAdvisory, WorkspaceStatus};
 pub use store::{CheckStore, StoreSize};
+pub use trash::{ListTrash, RestoreTrashed};
 pub use undelivered::{Repeatable, Undelivered};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use actix::Message;
 use cofferdam_protocol::ckpt::{SnapshotId, WorkspaceId};
-use cofferdam_storage::ckpt::{RolledBack, Warning};
+use cofferdam_storage::ckpt::{PastRollback, RolledBack, Warning};
 use cofferdam_storage::peer::Peer;
 
 use crate::ckpt::Failure;
@@ -43,13 +43,16 @@ pub struct UndoRollback {
     pub workspace: String,
 }
 
-/// A rollback that was taken back.
+/// A rollback that was taken back. If this could not be delivered, the same peer gets it again when it asks the same
+/// within 60 s and nothing was rolled back or undone since: a repeated undo would do the rollback again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UndoDone {
     /// The workspace.
     pub workspace: WorkspaceId,
     /// Its path.
     pub path: PathBuf,
+    /// The rollback that was taken back.
+    pub rollback: PastRollback,
     /// What it changed and what the user should know.
     pub outcome: RolledBack,
 }
@@ -65,11 +68,20 @@ pub struct GetLastRollback {
     pub workspace: String,
 }
 
+/// Which it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LastDone {
+    /// A rollback to this snapshot.
+    To(SnapshotId),
+    /// The undo of this rollback.
+    Undone(PastRollback),
+}
+
 /// A rollback or an undo, as it is remembered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LastRollback {
-    /// The snapshot's full name; `None` for an undo.
-    pub to: Option<SnapshotId>,
+    /// The snapshot's full name, or the rollback that was undone.
+    pub done: LastDone,
     /// Paths that were added, replaced, removed or whose metadata was set back.
     pub changed: u64,
     /// What the user should know, [`MAX_WARNINGS`](Self::MAX_WARNINGS) at most.
@@ -83,10 +95,10 @@ impl LastRollback {
     pub const MAX_WARNINGS: usize = 1000;
 
     /// What is remembered of an outcome.
-    pub(crate) fn of(to: Option<SnapshotId>, RolledBack { changed, warnings }: &RolledBack) -> Self {
+    pub(crate) fn of(done: LastDone, RolledBack { changed, warnings }: &RolledBack) -> Self {
         let kept = &warnings[..warnings.len().min(Self::MAX_WARNINGS)];
         let omitted = (warnings.len() - kept.len()) as u64;
-        Self { to, changed: *changed, warnings: kept.to_vec(), omitted }
+        Self { done, changed: *changed, warnings: kept.to_vec(), omitted }
     }
 }
 
@@ -105,7 +117,7 @@ mod tests {
         };
         let remembered = |count| {
             let outcome = RolledBack { changed: 5, warnings: (0..count).map(warning).collect() };
-            LastRollback::of(None, &outcome)
+            LastRollback::of(LastDone::To(SnapshotId::new("one").unwrap()), &outcome)
         };
         let last = remembered(1003);
         assert_eq!((last.changed, last.warnings.len(), last.omitted), (5, 1000, 3));

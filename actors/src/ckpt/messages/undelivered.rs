@@ -3,12 +3,12 @@
 use std::hash::Hash;
 
 use actix::Message;
-use cofferdam_protocol::ckpt::{SnapshotId, WsCkptErrorCode};
+use cofferdam_protocol::ckpt::SnapshotId;
 
-use super::{CheckpointOutcome, CreateCheckpoint, DeleteSnapshot, RecoverWorkspace};
+use super::{CheckpointOutcome, CreateCheckpoint, DeleteSnapshot, RecoverWorkspace, UndoDone, UndoRollback};
 
 /// The adapter could not write the answer. If the same peer sends the identical request within 60 s, it gets this
-/// answer instead of the failure that the first request's success now causes.
+/// answer instead of what the first request's success now causes.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
 pub struct Undelivered<M: Repeatable> {
@@ -18,13 +18,10 @@ pub struct Undelivered<M: Repeatable> {
     pub answer: M::Answer,
 }
 
-/// A request whose success makes the identical request fail.
+/// A request whose success makes the identical request fail, or do something else.
 pub trait Repeatable: Clone + Eq + Hash + Send + 'static {
     /// What its success answers.
     type Answer: Clone + Send + 'static;
-
-    /// How the identical request fails after the first one's success.
-    const REPEATED: WsCkptErrorCode;
 
     /// About how many bytes it takes to remember it.
     fn weight(&self) -> usize;
@@ -32,7 +29,6 @@ pub trait Repeatable: Clone + Eq + Hash + Send + 'static {
 
 impl Repeatable for CreateCheckpoint {
     type Answer = CheckpointOutcome;
-    const REPEATED: WsCkptErrorCode = WsCkptErrorCode::SnapshotAlreadyExists;
 
     fn weight(&self) -> usize {
         let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
@@ -42,16 +38,22 @@ impl Repeatable for CreateCheckpoint {
 
 impl Repeatable for DeleteSnapshot {
     type Answer = SnapshotId;
-    const REPEATED: WsCkptErrorCode = WsCkptErrorCode::SnapshotNotFound;
 
     fn weight(&self) -> usize {
         self.workspace.as_ref().map_or(0, String::len) + self.snapshot.len()
     }
 }
 
+impl Repeatable for UndoRollback {
+    type Answer = UndoDone;
+
+    fn weight(&self) -> usize {
+        self.workspace.len()
+    }
+}
+
 impl Repeatable for RecoverWorkspace {
     type Answer = String;
-    const REPEATED: WsCkptErrorCode = WsCkptErrorCode::WorkspaceNotFound;
 
     fn weight(&self) -> usize {
         self.workspace.len()

@@ -10,6 +10,7 @@ mod delete;
 mod prime;
 mod recover;
 mod refresh;
+mod restore;
 mod rollback;
 mod undo;
 
@@ -28,6 +29,7 @@ pub(crate) use delete::Delete;
 pub(crate) use prime::Prime;
 pub(crate) use recover::Recover;
 pub(crate) use refresh::Refresh;
+pub(crate) use restore::Restore;
 pub(crate) use rollback::RollBack;
 pub(crate) use undo::Undo;
 

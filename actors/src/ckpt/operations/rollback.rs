@@ -4,7 +4,7 @@ use cofferdam_storage::ckpt::Error;
 
 use super::{After, Operation, Outcome, Target};
 use crate::ckpt::failure::Trouble;
-use crate::ckpt::messages::{LastRollback, RollbackDone};
+use crate::ckpt::messages::{LastDone, LastRollback, RollbackDone};
 use crate::ckpt::reference;
 
 /// Gives the directory a snapshot's tree.
@@ -23,7 +23,7 @@ impl Operation for RollBack {
         }
         let outcome = on.backend.rollback(&on.peer, &on.workspace.id, &snapshot.id)?;
         let (workspace, to) = (on.workspace.id.clone(), snapshot.id.clone());
-        let after = After::RolledBack(LastRollback::of(Some(to.clone()), &outcome));
+        let after = After::RolledBack(LastRollback::of(LastDone::To(to.clone()), &outcome));
         Ok(Outcome { done: RollbackDone { workspace, to, outcome }, after })
     }
 }

@@ -1,8 +1,10 @@
 //! Takes the newest rollback back.
 
+use cofferdam_storage::ckpt::Undone;
+
 use super::{After, Operation, Outcome, Target};
 use crate::ckpt::failure::Trouble;
-use crate::ckpt::messages::{LastRollback, UndoDone};
+use crate::ckpt::messages::{LastDone, LastRollback, UndoDone};
 
 /// Takes the newest rollback back.
 pub(crate) struct Undo;
@@ -11,9 +13,9 @@ impl Operation for Undo {
     type Done = UndoDone;
 
     fn run(self, on: &Target) -> Result<Outcome<UndoDone>, Trouble> {
-        let outcome = on.backend.undo(&on.peer, &on.workspace.id)?;
+        let Undone { rollback, outcome } = on.backend.undo(&on.peer, &on.workspace.id)?;
         let (workspace, path) = (on.workspace.id.clone(), on.workspace.path.clone());
-        let after = After::RolledBack(LastRollback::of(None, &outcome));
-        Ok(Outcome { done: UndoDone { workspace, path, outcome }, after })
+        let after = After::RolledBack(LastRollback::of(LastDone::Undone(rollback.clone()), &outcome));
+        Ok(Outcome { done: UndoDone { workspace, path, rollback, outcome }, after })
     }
 }

@@ -16,6 +16,7 @@ mod repeats;
 mod rollback;
 mod schedule;
 mod status;
+mod trash;
 mod write;
 
 #[cfg(test)]

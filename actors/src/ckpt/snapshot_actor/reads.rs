@@ -144,7 +144,7 @@ impl SnapshotActor {
         }))
     }
 
-    fn read<T: Send + 'static>(
+    pub(super) fn read<T: Send + 'static>(
         &self,
         work: impl FnOnce(&dyn Backend) -> Result<T, Error> + Send + 'static,
     ) -> Step<T> {

@@ -5,7 +5,7 @@ use std::hash::Hash;
 use std::time::Duration;
 
 use actix::prelude::*;
-use cofferdam_protocol::ckpt::SnapshotId;
+use cofferdam_protocol::ckpt::{SnapshotId, WsCkptErrorCode};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -30,6 +30,7 @@ pub(super) struct Repeats {
     lost_checkpoints: Undeliverable<CreateCheckpoint>,
     lost_deletes: Undeliverable<DeleteSnapshot>,
     lost_recovers: Undeliverable<RecoverWorkspace>,
+    lost_undos: Undeliverable<UndoRollback>,
 }
 
 /// Requests under way, each with those that came again and wait for its answer.
@@ -55,6 +56,24 @@ pub(super) trait Rememberable: Repeatable {
     fn undeliverable(repeats: &mut Repeats) -> &mut Undeliverable<Self>;
 }
 
+/// A request whose success makes the identical request fail.
+pub(super) trait FailsRepeated: Rememberable {
+    /// How that fails.
+    const CODE: WsCkptErrorCode;
+}
+
+impl FailsRepeated for CreateCheckpoint {
+    const CODE: WsCkptErrorCode = WsCkptErrorCode::SnapshotAlreadyExists;
+}
+
+impl FailsRepeated for DeleteSnapshot {
+    const CODE: WsCkptErrorCode = WsCkptErrorCode::SnapshotNotFound;
+}
+
+impl FailsRepeated for RecoverWorkspace {
+    const CODE: WsCkptErrorCode = WsCkptErrorCode::WorkspaceNotFound;
+}
+
 macro_rules! repeats {
     ($($message:ty => $done:ty, $running:ident $(, $lost:ident)?;)+) => {$(
         impl Joinable for $message {
@@ -73,7 +92,7 @@ macro_rules! repeats {
 repeats! {
     CreateCheckpoint => CheckpointOutcome, checkpoints, lost_checkpoints;
     Rollback => RollbackDone, rollbacks;
-    UndoRollback => UndoDone, undos;
+    UndoRollback => UndoDone, undos, lost_undos;
     DeleteSnapshot => SnapshotId, deletes, lost_deletes;
     RecoverWorkspace => String, recovers, lost_recovers;
 }
@@ -98,14 +117,9 @@ impl<M: Repeatable> Undeliverable<M> {
         self.0.insert(request, (now + REMEMBERED, answer));
     }
 
-    /// The answer that was lost, if `result` is how the identical request fails after the first one's success.
-    fn in_place_of(&self, request: &M, result: Result<M::Answer, Failure>) -> Result<M::Answer, Failure> {
-        match (result, self.0.get(request)) {
-            (Err(failure), Some((end, answer))) if failure.code == M::REPEATED && *end > Instant::now() => {
-                Ok(answer.clone())
-            }
-            (result, _) => result,
-        }
+    /// The answer to the identical request, if that was lost.
+    fn lost(&self, request: &M) -> Option<&M::Answer> {
+        self.0.get(request).filter(|(end, _)| *end > Instant::now()).map(|(_, answer)| answer)
     }
 }
 
@@ -140,14 +154,28 @@ impl SnapshotActor {
         run: impl FnOnce(&mut Self, M) -> Step<T>,
     ) -> Step<T>
     where
-        M: Joinable<Done = T> + Rememberable<Answer = T>,
+        M: Joinable<Done = T> + FailsRepeated<Answer = T>,
         T: Clone + 'static,
     {
         self.joined(request, |actor, request| {
-            Box::pin(run(actor, request.clone()).map(move |result, actor, _| {
-                M::undeliverable(&mut actor.repeats).in_place_of(&request, result)
+            Box::pin(run(actor, request.clone()).map(move |result, actor, _| match result {
+                Err(failure) if failure.code == M::CODE => {
+                    M::undeliverable(&mut actor.repeats).lost(&request).cloned().ok_or(failure)
+                }
+                result => result,
             }))
         })
+    }
+
+    /// The answer to an identical undo, if that was lost and nothing was rolled back or undone since. It is given once:
+    /// who asks again then means it.
+    pub(super) fn lost_undo(&mut self, request: &UndoRollback) -> Option<UndoDone> {
+        let lost = self.repeats.lost_undos.lost(request)?;
+        let newest = self.registry.get(&lost.workspace)?.view.last_rollback.as_ref()?;
+        if !matches!(&newest.done, LastDone::Undone(rollback) if *rollback == lost.rollback) {
+            return None;
+        }
+        self.repeats.lost_undos.0.remove(request).map(|(_, answer)| answer)
     }
 }
 

@@ -6,7 +6,7 @@ use actix::prelude::*;
 
 use super::super::operations::{RollBack, Undo};
 use super::messages::{GetLastRollback, LastRollback, Rollback, RollbackDone, UndoDone, UndoRollback};
-use super::{Failure, RoutingError, SnapshotActor, Step};
+use super::{Failure, RoutingError, SnapshotActor, Step, done};
 
 impl Handler<Rollback> for SnapshotActor {
     type Result = Step<RollbackDone>;
@@ -29,6 +29,9 @@ impl Handler<UndoRollback> for SnapshotActor {
 
     fn handle(&mut self, request: UndoRollback, _: &mut Context<Self>) -> Self::Result {
         self.serve(|actor| {
+            if let Some(answer) = actor.lost_undo(&request) {
+                return done(answer);
+            }
             actor.joined(request, |actor, UndoRollback { peer, workspace }| {
                 Box::pin(
                     actor

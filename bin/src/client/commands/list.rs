@@ -7,7 +7,7 @@ use jiff::tz::Offset;
 use crate::client::arguments::Shown;
 use crate::client::failure::Failure;
 use crate::client::invocation::{Invocation, workspace};
-use crate::client::moment::{local_offset, local_time, zone};
+use crate::client::moment::{local_offset, shown_moment, zone};
 use crate::client::shown::{excerpt, one_line};
 use crate::client::table::table;
 
@@ -41,7 +41,7 @@ fn as_table(snapshots: &[SnapshotEntry], offset: Offset) -> String {
         [
             one_line(&snapshot.workspace),
             marked(snapshot),
-            created(snapshot, offset),
+            shown_moment(&snapshot.meta.created_at, offset),
             excerpt(snapshot.meta.message.as_deref().unwrap_or_default()),
         ]
     }));
@@ -58,11 +58,6 @@ fn marked(snapshot: &SnapshotEntry) -> String {
         text.push_str(" [MISSING]");
     }
     text
-}
-
-fn created(snapshot: &SnapshotEntry, offset: Offset) -> String {
-    let created = &snapshot.meta.created_at;
-    local_time(created.unix_nanos(), offset).unwrap_or_else(|| one_line(created.as_str()))
 }
 
 #[cfg(test)]

@@ -12,4 +12,5 @@ pub(crate) mod recover;
 pub(crate) mod reload;
 pub(crate) mod rollback;
 pub(crate) mod status;
+pub(crate) mod trash;
 pub(crate) mod undo;

@@ -1,9 +1,14 @@
 //! Take the newest rollback back.
 
 use clap::Args;
+use cofferdam_web::ckpt::{RollbackReport, UndoReport};
+use jiff::tz::Offset;
 
+use crate::client::arguments::Shown;
 use crate::client::failure::Failure;
 use crate::client::invocation::{Invocation, workspace};
+use crate::client::moment::{local_offset, shown_moment};
+use crate::client::shown::one_line;
 use crate::client::warnings;
 
 #[derive(Args, Debug)]
@@ -11,16 +16,63 @@ pub(crate) struct Undo {
     /// The directory, or the id of its workspace
     #[arg(short, long, value_name = "PATH")]
     workspace: String,
+    #[command(flatten)]
+    shown: Shown,
 }
 
 impl Undo {
     pub(crate) fn run(&self, invocation: &mut Invocation) -> Result<(), Failure> {
         let done = invocation.control()?.undo(&workspace(&self.workspace)?)?;
-        invocation.terminal.print(format_args!(
-            "Undid the last rollback of workspace {}: {} path(s) changed",
-            done.workspace, done.changed
-        ))?;
+        if self.shown.as_json() {
+            return Ok(invocation.terminal.print_json(&done)?);
+        }
+        invocation.terminal.print(as_text(&done, local_offset()))?;
         warnings::show(invocation, &done.warnings, 0);
         Ok(())
+    }
+}
+
+/// Which rollback was taken back comes first: it need not be the one that the user thinks of.
+fn as_text(done: &UndoReport, offset: Offset) -> String {
+    let RollbackReport { at, snapshot, undo, .. } = &done.rollback;
+    let what = match snapshot {
+        Some(snapshot) => format!("rollback to {}", one_line(snapshot)),
+        None if *undo => "undo".to_owned(),
+        None => "rollback".to_owned(),
+    };
+    let (at, workspace) = (shown_moment(at, offset), one_line(&done.workspace));
+    format!("Undid the {what} of {at} in workspace {workspace}: {} path(s) changed", done.changed)
+}
+
+#[cfg(test)]
+mod tests {
+    use cofferdam_protocol::ckpt::Timestamp;
+
+    use super::*;
+
+    #[test]
+    fn the_answer_names_the_rollback_that_was_taken_back() {
+        let done = |snapshot: Option<&str>, undo| UndoReport {
+            workspace: "ws-6d5aaa".to_owned(),
+            path: "/p".to_owned(),
+            rollback: RollbackReport {
+                operation: "0a1b".to_owned(),
+                at: Timestamp::from_unix_nanos(1_767_323_045_123_456_789),
+                snapshot: snapshot.map(str::to_owned),
+                undo,
+            },
+            changed: 4,
+            warnings: Vec::new(),
+        };
+        for (snapshot, undo, what) in [
+            (Some("one\u{1b}"), false, "rollback to one\\u{1b}"),
+            (None, true, "undo"),
+            (None, false, "rollback"),
+        ] {
+            assert_eq!(
+                as_text(&done(snapshot, undo), Offset::constant(8)),
+                format!("Undid the {what} of 2026-01-02 11:04:05 in workspace ws-6d5aaa: 4 path(s) changed")
+            );
+        }
     }
 }

@@ -11,6 +11,7 @@ mod schema;
 mod snapshots;
 #[cfg(test)]
 mod tests;
+mod trash;
 mod workspaces;
 
 use std::collections::{BTreeSet, HashMap, HashSet};

@@ -9,12 +9,14 @@ use super::schema::{snapshots, workspaces};
 use super::{Attempt, Catalog, damaged, object_id};
 use crate::ckpt::error::{Error, Result};
 use crate::ckpt::format::ObjectId;
-use crate::ckpt::model::{Removal, Snapshot};
+use crate::ckpt::model::{PastRollback, Removal, RollbackKind, Snapshot};
 use crate::clock::WallTime;
 use crate::path::escape;
 
-const USER: &str = "user";
-const SAFETY: &str = "safety";
+pub(super) const USER: &str = "user";
+pub(super) const SAFETY: &str = "safety";
+/// What stands in the metadata of the tree before an undo. That of a rollback has the target's name as its message.
+const BEFORE_UNDO: &str = "undo";
 
 /// A snapshot that List shows.
 #[derive(Clone, Debug)]
@@ -87,13 +89,24 @@ impl NewRow {
     }
 
     /// The tree before the rollback named `op`.
-    pub(crate) fn safety(workspace: i64, op: &str, now: WallTime, manifest: &ObjectId) -> Self {
+    pub(crate) fn safety(
+        workspace: i64,
+        op: &str,
+        kind: &RollbackKind,
+        now: WallTime,
+        manifest: &ObjectId,
+    ) -> Self {
+        let (message, metadata) = match kind {
+            RollbackKind::To(snapshot) => (Some(snapshot.as_str().to_owned()), None),
+            RollbackKind::Undo => (None, Some(BEFORE_UNDO.to_owned())),
+            RollbackKind::Unknown => (None, None),
+        };
         Self {
             workspace,
             kind: SAFETY,
             name: op.to_owned(),
-            message: None,
-            metadata: None,
+            message,
+            metadata,
             pinned: false,
             created_at: now.0,
             manifest: manifest.0.to_vec(),
@@ -105,21 +118,25 @@ impl NewRow {
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = snapshots)]
-struct Raw {
-    key: i64,
-    workspace: i64,
-    name: String,
-    message: Option<String>,
-    metadata: Option<String>,
-    pinned: bool,
-    created_at: i64,
+pub(super) struct Raw {
+    pub(super) key: i64,
+    pub(super) workspace: i64,
+    pub(super) name: String,
+    pub(super) message: Option<String>,
+    pub(super) metadata: Option<String>,
+    pub(super) pinned: bool,
+    pub(super) created_at: i64,
     manifest: Vec<u8>,
-    warnings: i64,
-    missing: bool,
+    pub(super) warnings: i64,
+    pub(super) missing: bool,
 }
 
 impl Raw {
-    fn row(self) -> Attempt<SnapshotRow> {
+    fn safety(&self) -> Attempt<SafetyRow> {
+        Ok(SafetyRow { key: self.key, manifest: object_id(&self.manifest)? })
+    }
+
+    pub(super) fn row(self) -> Attempt<SnapshotRow> {
         Ok(SnapshotRow {
             key: self.key,
             workspace: self.workspace,
@@ -233,28 +250,29 @@ impl Catalog {
         })
     }
 
-    /// The tree before the newest rollback of a workspace that was done.
-    pub(crate) fn undo_target(&self, workspace: i64) -> Result<Option<SafetyRow>> {
-        self.safety(|database| {
-            safeties(workspace)
+    /// The tree before the newest rollback of a workspace that was done, and that rollback.
+    pub(crate) fn undo_target(&self, workspace: i64) -> Result<Option<(SafetyRow, PastRollback)>> {
+        self.read(|database| {
+            let row: Option<Raw> = safeties(workspace)
                 .filter(snapshots::applied_at.is_not_null())
                 .order(snapshots::key.desc())
                 .first(database)
+                .optional()?;
+            row.map(|row| {
+                let kind = rollback_kind(row.message.as_deref(), row.metadata.as_deref());
+                let (safety, at) = (row.safety()?, WallTime(row.created_at));
+                Ok((safety, PastRollback { operation: row.name, at, kind }))
+            })
+            .transpose()
         })
     }
 
     /// The tree before the rollback named `op`, whatever became of that rollback.
     pub(crate) fn safety_of(&self, workspace: i64, op: &str) -> Result<Option<SafetyRow>> {
-        self.safety(|database| safeties(workspace).filter(snapshots::name.eq(op)).first(database))
-    }
-
-    fn safety(
-        &self,
-        query: impl FnOnce(&mut SqliteConnection) -> QueryResult<(i64, Vec<u8>)>,
-    ) -> Result<Option<SafetyRow>> {
         self.read(|database| {
-            let row = query(database).optional()?;
-            row.map(|(key, manifest)| Ok(SafetyRow { key, manifest: object_id(&manifest)? })).transpose()
+            let row: Option<Raw> =
+                safeties(workspace).filter(snapshots::name.eq(op)).first(database).optional()?;
+            row.map(|row| row.safety()).transpose()
         })
     }
 
@@ -395,10 +413,20 @@ fn shown() -> _ {
 
 #[diesel::dsl::auto_type]
 fn safeties(workspace: i64) -> _ {
+    let row: diesel::dsl::AsSelect<Raw, diesel::sqlite::Sqlite> = Raw::as_select();
     let kind: &'static str = SAFETY;
     snapshots::table
         .filter(snapshots::workspace.eq(workspace))
         .filter(snapshots::kind.eq(kind))
         .filter(snapshots::trashed_at.is_null())
-        .select((snapshots::key, snapshots::manifest))
+        .select(row)
+}
+
+/// Where the rollback went before which a tree was captured.
+pub(super) fn rollback_kind(message: Option<&str>, metadata: Option<&str>) -> RollbackKind {
+    match message.map(SnapshotId::new) {
+        Some(Ok(snapshot)) => RollbackKind::To(snapshot),
+        _ if metadata == Some(BEFORE_UNDO) => RollbackKind::Undo,
+        _ => RollbackKind::Unknown,
+    }
 }

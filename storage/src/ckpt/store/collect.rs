@@ -18,8 +18,8 @@ use crate::ckpt::format::{ObjectId, ObjectKind, ObjectSink, ObjectSource};
 use crate::ckpt::pack::{Location, ObjectIndex, ObjectReader, PackId, PackWriter, read_index};
 use crate::clock::WallTime;
 
-/// How long snapshots stay in the trash.
-const TRASH: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+/// How long trees stay in the trash.
+pub(super) const TRASH: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// Packs of these lengths, in bytes, are merged, each kind with its like, when there are [`MERGED`] of a kind: so
 /// however many checkpoints there are, packs stay few, and no object is moved for that more than once per kind.

@@ -12,7 +12,7 @@ use crate::ckpt::format::{
     Entry, EntryKind, HardLinks, Manifest, Meta, NodeWriter, ObjectId, ObjectKind, ObjectSink, ObjectSource,
     Tree, rewrite_tree,
 };
-use crate::ckpt::model::{Warning, WarningKind};
+use crate::ckpt::model::{RollbackKind, Warning, WarningKind};
 use crate::ckpt::pack::{PackId, PackWriter};
 use crate::ckpt::rollback::{LateWrites, Outcome};
 use crate::ckpt::scan::{Capture, capture_entry};
@@ -188,7 +188,9 @@ impl LateWrites for Late<'_> {
         let target = match self.safety {
             Some(safety) => Target::Rewrite { snapshot: safety.key },
             None => {
-                Target::Composed(NewRow::safety(self.workspace, &self.op, self.store.clock.wall(), &manifest))
+                let now = self.store.clock.wall();
+                let kind = RollbackKind::Unknown;
+                Target::Composed(NewRow::safety(self.workspace, &self.op, &kind, now, &manifest))
             }
         };
         let written = self.store.finish(pack, writer)?;

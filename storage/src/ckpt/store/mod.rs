@@ -21,6 +21,7 @@ mod removal;
 mod rollback;
 #[cfg(test)]
 mod tests;
+mod trash;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -153,7 +154,7 @@ impl Backend for Store {
         self.roll_back(peer, workspace, to)
     }
 
-    fn undo(&self, peer: &Peer, workspace: &WorkspaceId) -> Result<RolledBack> {
+    fn undo(&self, peer: &Peer, workspace: &WorkspaceId) -> Result<Undone> {
         self.undo_rollback(peer, workspace)
     }
 
@@ -179,6 +180,21 @@ impl Backend for Store {
 
     fn recover(&self, peer: &Peer, workspace: &WorkspaceId) -> Result<()> {
         self.forget_workspace(peer, workspace)
+    }
+
+    fn trash(&self, peer: &Peer) -> Result<Vec<Trashed>> {
+        self.list_trash(peer)
+    }
+
+    fn restore_trashed(
+        &self,
+        peer: &Peer,
+        workspace: &WorkspaceId,
+        item: u64,
+        name: Option<&SnapshotId>,
+        pin: bool,
+    ) -> Result<Snapshot> {
+        self.take_from_trash(peer, workspace, item, name, pin)
     }
 
     fn warnings(&self, peer: &Peer, workspace: &WorkspaceId, snapshot: &SnapshotId) -> Result<Vec<Warning>> {

@@ -12,7 +12,7 @@ use super::late::Late;
 use crate::ckpt::catalog::{NewRow, Target, WorkspaceRow};
 use crate::ckpt::error::{Error, Result};
 use crate::ckpt::format::{Manifest, Timestamp};
-use crate::ckpt::model::{RecoveryReport, RolledBack};
+use crate::ckpt::model::{RecoveryReport, RollbackKind, RolledBack, Undone};
 use crate::ckpt::rollback::{self, Job, LateWrites, Outcome, Recovered, Workspaces};
 use crate::clock::WallTime;
 use crate::fs::Root;
@@ -29,23 +29,31 @@ impl Store {
         let held = self.hold(peer, workspace)?;
         let row = self.snapshot_row(held.row.key, to)?;
         let target = self.manifest_of(&row)?;
-        self.or_missing(&row, self.give_back_tree(peer, &held, &target))
+        let kind = RollbackKind::To(row.snapshot.id.clone());
+        self.or_missing(&row, self.give_back_tree(peer, &held, &target, &kind))
     }
 
-    pub(super) fn undo_rollback(&self, peer: &Peer, workspace: &WorkspaceId) -> Result<RolledBack> {
+    pub(super) fn undo_rollback(&self, peer: &Peer, workspace: &WorkspaceId) -> Result<Undone> {
         let _reading = self.readers.begin();
         let held = self.hold(peer, workspace)?;
-        let row = self.catalog.undo_target(held.row.key)?.ok_or(Error::NothingToUndo)?;
+        let (row, rollback) = self.catalog.undo_target(held.row.key)?.ok_or(Error::NothingToUndo)?;
         let target = self.manifest(&row.manifest)?;
-        self.give_back_tree(peer, &held, &target)
+        let outcome = self.give_back_tree(peer, &held, &target, &RollbackKind::Undo)?;
+        Ok(Undone { rollback, outcome })
     }
 
     /// Takes the safety snapshot and makes the live tree equal to the target.
-    fn give_back_tree(&self, peer: &Peer, held: &Held<'_>, target: &Manifest) -> Result<RolledBack> {
+    fn give_back_tree(
+        &self,
+        peer: &Peer,
+        held: &Held<'_>,
+        target: &Manifest,
+        kind: &RollbackKind,
+    ) -> Result<RolledBack> {
         let op = self.ids.fresh();
         let began = self.clock.wall();
         let captured = self.capture_live(peer, held, |captured| {
-            let row = NewRow::safety(held.row.key, &op, began, &captured.id);
+            let row = NewRow::safety(held.row.key, &op, kind, began, &captured.id);
             Ok(Some(Target::Snapshot(row)))
         })?;
         let Some(safety) = self.catalog.safety_of(held.row.key, &op)? else {

@@ -83,7 +83,7 @@ async fn send(
     peer: Option<Peer>,
     request: TestRequest,
 ) -> (StatusCode, String, Value) {
-    let (stub, sessions) = (super::Stub { refusal: None }.start(), Stub { refusal }.start());
+    let (stub, sessions) = (super::Stub { refusal: None, lost: None }.start(), Stub { refusal }.start());
     ask(scope(stub.into(), sessions.into()), peer, request).await
 }
 

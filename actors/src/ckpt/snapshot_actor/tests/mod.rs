@@ -6,6 +6,7 @@ mod init;
 mod reads;
 mod repeats;
 mod schedule;
+mod trash;
 mod turns;
 
 use std::cell::RefCell;

@@ -177,11 +177,11 @@ async fn what_the_newest_rollback_or_undo_did_is_remembered_also_over_an_init() 
     daemon.ask(rollback("/p", "one")).await.unwrap();
     daemon.ask(init(ALICE, "/p")).await.unwrap();
     let done = daemon.ask(last(ALICE)).await.unwrap();
-    assert_eq!((done.to.as_ref(), done.changed), (Some(&id("one")), 3));
+    assert_eq!((&done.done, done.changed), (&LastDone::To(id("one")), 3));
 
-    daemon.ask(undo("/p")).await.unwrap();
+    let undone = daemon.ask(undo("/p")).await.unwrap().rollback;
     let done = daemon.ask(last(ALICE)).await.unwrap();
-    assert_eq!((done.to.as_ref(), done.changed), (None, 2));
+    assert_eq!((&done.done, done.changed), (&LastDone::Undone(undone), 2));
     assert_refused(daemon.ask(last(BOB)).await, Code::WorkspaceNotFound, "workspace not found: /p");
 }
 

@@ -147,6 +147,49 @@ async fn a_lost_answer_never_stands_in_for_work_that_can_be_done() {
 }
 
 #[actix::test]
+async fn a_lost_undo_is_answered_again_instead_of_being_taken_back() {
+    tokio::time::pause();
+    let backend = FakeBackend::with(&[]);
+    backend.registered("/p", ALICE, &["one"]);
+    let daemon = Daemon::start(&backend).await;
+    let undone = daemon.ask(undo("/p")).await.unwrap();
+    lost(&daemon, undo("/p"), undone.clone()).await;
+    tokio::time::sleep(Duration::from_secs(59)).await;
+    assert_eq!(daemon.ask(undo("/p")).await.unwrap(), undone);
+    assert_eq!(backend.count("undo"), 1);
+    // Having been told, who asks again means it.
+    assert_ne!(daemon.ask(undo("/p")).await.unwrap(), undone);
+    assert_eq!(backend.count("undo"), 2);
+}
+
+#[actix::test]
+async fn a_lost_undo_is_forgotten_after_a_minute_and_by_what_is_rolled_back_or_undone_since() {
+    tokio::time::pause();
+    let backend = FakeBackend::with(&[]);
+    backend.registered("/p", ALICE, &["one"]);
+    let ws = backend.registered("/q", ALICE, &["one"]);
+    let daemon = Daemon::start(&backend).await;
+    let lose = async || {
+        let undone = daemon.ask(undo("/p")).await.unwrap();
+        lost(&daemon, undo("/p"), undone.clone()).await;
+        undone
+    };
+    let undone = lose().await;
+    tokio::time::sleep(Duration::from_secs(61)).await;
+    assert_ne!(daemon.ask(undo("/p")).await.unwrap(), undone);
+
+    let undone = lose().await;
+    daemon.ask(rollback("/p", "one")).await.unwrap();
+    assert_ne!(daemon.ask(undo("/p")).await.unwrap(), undone, "the rollback is undone");
+
+    let undone = lose().await;
+    // By another name of the workspace: another request, which may not be answered by that one either.
+    let by_id = UndoRollback { peer: user(0), workspace: ws.to_string() };
+    daemon.ask(by_id).await.unwrap();
+    assert_eq!(daemon.ask(undo("/p")).await.unwrap(), undone, "that was another workspace");
+}
+
+#[actix::test]
 async fn a_lost_answer_hides_no_other_failure() {
     let backend = FakeBackend::with(&[("/p", ALICE)]);
     let daemon = Daemon::start(&backend).await;

@@ -6,6 +6,7 @@ use std::os::fd::AsFd;
 use super::super::late::Late;
 use super::fixture::*;
 use crate::ckpt::catalog::{NewRow, Target};
+use crate::ckpt::model::RollbackKind;
 use crate::ckpt::rollback::{LateWrites, Outcome};
 use crate::ckpt::{Backend, Store};
 use crate::clock::Clock;
@@ -23,7 +24,13 @@ fn with_late(store: &Store, place: &Place, op: &str, outcome: Outcome, work: imp
     let now = place.clock.wall();
     store
         .capture_live(&Peer::own(), &held, |captured| {
-            Ok(Some(Target::Snapshot(NewRow::safety(held.row.key, op, now, &captured.id))))
+            Ok(Some(Target::Snapshot(NewRow::safety(
+                held.row.key,
+                op,
+                &RollbackKind::Unknown,
+                now,
+                &captured.id,
+            ))))
         })
         .unwrap();
     let safety = store.catalog.safety_of(held.row.key, op).unwrap();

@@ -18,3 +18,4 @@ mod random_changes;
 mod random_writer;
 mod removal;
 mod rollback;
+mod trash;

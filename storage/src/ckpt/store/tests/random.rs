@@ -184,7 +184,7 @@ impl World {
 
     fn undo(&mut self, of: usize) {
         match self.spaces[of].undo.clone() {
-            Some(tree) => self.give_back(of, &tree, |store, ws| store.undo(&Peer::own(), ws)),
+            Some(tree) => self.give_back(of, &tree, |store, ws| Ok(store.undo(&Peer::own(), ws)?.outcome)),
             None => {
                 let undone = self.store().undo(&Peer::own(), &self.spaces[of].id);
                 assert!(matches!(undone, Err(Error::NothingToUndo)), "{undone:?}");

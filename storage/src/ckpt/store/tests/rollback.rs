@@ -24,12 +24,18 @@ fn a_rollback_can_be_undone_and_done_again() {
     let new = place.tree();
     roll_back(&store, &ws, "one");
     assert_eq!(place.tree(), old);
+    let mut named = Vec::new();
     for _ in 0..2 {
-        store.undo(&Peer::own(), &ws).unwrap();
+        named.push(store.undo(&Peer::own(), &ws).unwrap().rollback);
         assert_eq!(place.tree(), new);
-        store.undo(&Peer::own(), &ws).unwrap();
+        named.push(store.undo(&Peer::own(), &ws).unwrap().rollback);
         assert_eq!(place.tree(), old);
     }
+    let kinds: Vec<_> = named.iter().map(|rollback| rollback.kind.clone()).collect();
+    use RollbackKind::{To, Undo};
+    assert_eq!(kinds, [To(id("one")), Undo, Undo, Undo]);
+    named.dedup_by_key(|rollback| rollback.operation.clone());
+    assert_eq!(named.len(), 4, "each is named once");
     assert_eq!(shown(&store).len(), 1);
     assert_sound(&store, 1);
 }
@@ -42,8 +48,10 @@ fn a_rollback_that_has_nothing_to_do_leaves_the_one_before_it_to_be_undone() {
     checkpoint(&store, &ws, "one");
     place.write(&[("a", "changed")]);
     assert_ne!(roll_back(&store, &ws, "one"), RolledBack::default());
-    assert_eq!(roll_back(&store, &ws, "one"), RolledBack::default());
-    store.undo(&Peer::own(), &ws).unwrap();
+    checkpoint(&store, &ws, "two");
+    assert_eq!(roll_back(&store, &ws, "two"), RolledBack::default());
+    // What it says is which one that was.
+    assert_eq!(store.undo(&Peer::own(), &ws).unwrap().rollback.kind, RollbackKind::To(id("one")));
     assert_eq!(place.read("a"), "changed");
 }
 
