@@ -18,11 +18,14 @@ mod frames;
 mod full_disk;
 mod init;
 mod kinds;
+mod left_out;
 mod peers;
 mod pod;
 mod requests;
 mod rollback;
 mod session;
+mod trash;
+mod undo;
 mod workspaces;
 
 use cofferdam_tests::site::{Programs, Site};

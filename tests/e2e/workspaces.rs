@@ -8,7 +8,7 @@ use cofferdam_tests::tree::Tree;
 use cofferdam_tests::wire::ask;
 use cofferdam_tests::{skip, user};
 
-use crate::{site, site_of_ordinary_user};
+use crate::site;
 
 /// The requests that read or change the tree.
 fn touching(ws: &str) -> [WsCkptRequest; 3] {
@@ -141,33 +141,6 @@ fn a_mount_over_a_workspace_is_another_directory() {
     before.assert_same(&Tree::read(&other), "the directory that was mounted over it");
     drop(mount);
     daemon.rollback(&ws, "one");
-}
-
-#[test]
-fn what_cannot_be_read_is_named_and_a_rollback_leaves_it_alone() {
-    let site = site_of_ordinary_user();
-    let daemon = site.start();
-    let ws = site.path("project");
-    files::write(ws.join("open"), "one");
-    files::write(ws.join("closed/inside"), "nobody sees this");
-    files::write(ws.join("locked"), "nor this");
-    site.hand_over(&ws);
-    // Its owner may still change the mode back; until then it cannot read.
-    files::chmod(ws.join("locked"), 0o000);
-    files::chmod(ws.join("closed"), 0o000);
-    daemon.checkpoint(&ws, "one");
-    let mut ask_warnings = site.ws_ckpt(&["list", "-w", ws.to_str().unwrap(), "--format", "json"]);
-    let listed = cofferdam_tests::site::run(&mut ask_warnings);
-    assert_eq!(listed.code, 0, "{listed:?}");
-    files::write(ws.join("open"), "two");
-    let inode = Tree::read(&ws.join("open")).get("").map(|node| node.inode);
-    assert!(inode.is_some());
-    daemon.rollback(&ws, "one");
-    assert_eq!(files::read(ws.join("open")), b"one");
-    files::chmod(ws.join("closed"), 0o700);
-    files::chmod(ws.join("locked"), 0o600);
-    assert_eq!(files::read(ws.join("closed/inside")), b"nobody sees this");
-    assert_eq!(files::read(ws.join("locked")), b"nor this");
 }
 
 #[test]
