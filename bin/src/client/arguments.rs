@@ -6,7 +6,9 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 
 use super::commands::*;
+use super::shown::one_line;
 use super::{Failure, Invocation};
+use crate::terminal::Terminal;
 
 /// Which daemon, and how long to wait for it.
 #[derive(Args, Clone, Debug, Default)]
@@ -77,16 +79,18 @@ impl Verb {
     }
 }
 
-/// How results are printed. As with the program whose flags these are, any other word means a table.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// How results are printed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Format {
     #[default]
     Table,
     Json,
+    /// As with the program whose flags these are, any other word means a table; but not without a word about it.
+    Unknown(String),
 }
 
 /// The flag of every verb that shows something.
-#[derive(Args, Clone, Copy, Debug, Default)]
+#[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Shown {
     /// How to print: table or json
     #[arg(long, value_name = "FORMAT", default_value = "table", value_parser = parse_format)]
@@ -94,13 +98,21 @@ pub(crate) struct Shown {
 }
 
 impl Shown {
-    pub(crate) fn as_json(self) -> bool {
+    /// Whether to print JSON. Says so if it is not known how the user wants it.
+    pub(crate) fn as_json(&self, terminal: &mut Terminal) -> bool {
+        if let Format::Unknown(word) = &self.format {
+            terminal.warn(format_args!("Warning: no format is called {}; this is a table", one_line(word)));
+        }
         self.format == Format::Json
     }
 }
 
 fn parse_format(text: &str) -> Result<Format, std::convert::Infallible> {
-    Ok(if text.eq_ignore_ascii_case("json") { Format::Json } else { Format::Table })
+    Ok(match text.to_ascii_lowercase().as_str() {
+        "json" => Format::Json,
+        "table" => Format::Table,
+        _ => Format::Unknown(text.to_owned()),
+    })
 }
 
 /// A number of seconds, or one with the unit `s` or `ms`.

@@ -52,7 +52,12 @@ impl Failure {
         let (text, hint) = match self {
             Self::Shown => return,
             Self::Ckpt(error) => explain(error, verb, program),
-            Self::Control(error @ ControlError::Refused { .. }) => (format!("Error {error}"), None),
+            Self::Control(error @ ControlError::Refused { code, .. }) => {
+                let known =
+                    [Code::WorkspaceNotFound, Code::SnapshotAlreadyExists, Code::DiskSpaceInsufficient];
+                let known = known.into_iter().find(|known| known.to_string() == *code);
+                (format!("Error {error}"), known.and_then(|code| hint_of(code, program)))
+            }
             Self::Control(error @ ControlError::Unreachable { .. }) => {
                 (format!("Error: {error}"), Some(START_ONE.to_owned()))
             }
@@ -74,7 +79,7 @@ const START_ONE: &str =
 fn explain(error: &CkptError, verb: &Verb, program: &str) -> (String, Option<String>) {
     let has_hints = matches!(verb, Verb::Init(_) | Verb::Checkpoint(_) | Verb::Rollback(_) | Verb::Delete(_));
     match error {
-        CkptError::Daemon { code, message } => match hint(*code, program).filter(|_| has_hints) {
+        CkptError::Daemon { code, message } => match hint_of(*code, program).filter(|_| has_hints) {
             Some(hint) => (message.clone(), Some(hint)),
             None => (format!("Error [{code}]: {message}"), None),
         },
@@ -83,7 +88,7 @@ fn explain(error: &CkptError, verb: &Verb, program: &str) -> (String, Option<Str
     }
 }
 
-fn hint(code: Code, program: &str) -> Option<String> {
+fn hint_of(code: Code, program: &str) -> Option<String> {
     match code {
         Code::WorkspaceNotFound => Some(format!("register it first: {program} init -w <path>")),
         Code::SnapshotNotFound => {

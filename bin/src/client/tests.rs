@@ -144,6 +144,16 @@ fn successes_are_told_in_the_words_of_the_existing_program() {
 }
 
 #[test]
+fn a_format_that_does_not_exist_is_a_table_with_a_word_about_it() {
+    let daemon = Fake::new(|_| WsCkptResponse::ListOk { snapshots: vec![] });
+    let told = "Warning: no format is called ya\\u{1b}ml; this is a table\n";
+    let ran_with = |format| daemon.run(&["list", "--format", format]);
+    assert_eq!(ran_with("ya\u{1b}ml"), ran(0, "No snapshots found.\n", told));
+    assert_eq!(ran_with("Table"), ran(0, "No snapshots found.\n", ""));
+    assert_eq!(ran_with("JSON"), ran(0, "[]\n", ""));
+}
+
+#[test]
 fn flags_become_the_fields_of_the_request() {
     let daemon = refusing(WsCkptErrorCode::InternalError, "enough");
     let here = std::env::current_dir().unwrap().to_str().unwrap().to_owned();

@@ -111,7 +111,14 @@ fn nothing_is_removed_without_consent_to_the_exact_plan() {
     let (one, three) = (id(1).to_string(), id(3).to_string());
     let no = answered(session(&site, &["clear", &one, &three, &one]), "n\n");
     assert_eq!((no.code, &*no.stdout), (0, ""));
-    assert!(no.stderr.contains(&format!("  {one}\n  {three}\nRemove 2 conversation(s) for good?")), "{no:?}");
+    let plan = format!("  {one}  hello\n  {three}\nRemove 2 conversation(s) for good?");
+    assert!(no.stderr.contains(&plan), "{no:?}");
+    let all = answered(session(&site, &["clear", "--all"]), "n\n");
+    assert!(all.stderr.contains(&format!("  {one}  hello\n")), "{all:?}");
+    // Nobody is asked about what cannot be carried out.
+    let bad = answered(session(&site, &["clear", &one, "BAD"]), "y\n");
+    assert_eq!((bad.code, &*bad.stdout), (1, ""));
+    assert!(bad.stderr.starts_with("Error: [invalid_id] invalid session ID: BAD\nHint: "), "{bad:?}");
     assert!(failed(&site, &["clear", "--all"]).contains("--yes"));
     assert!(done(&site, &["list"]).ends_with("Total: 3 conversation(s)\n"));
 
@@ -119,6 +126,23 @@ fn nothing_is_removed_without_consent_to_the_exact_plan() {
     assert_eq!((yes.code, &*yes.stdout), (0, "Removed 2 conversation(s).\n"));
     assert_eq!(done(&site, &["clear", "--all", "--yes"]), "Removed 1 conversation(s).\n");
     assert_eq!(done(&site, &["clear", "--all", "--yes"]), "No conversations to remove.\n");
+}
+
+#[test]
+fn a_workspace_that_is_not_there_is_said_to_be_missing_and_not_its_store() {
+    let site = site();
+    for verb in [&["list"][..], &["show", id(1).as_str()], &["clear", "--all"]] {
+        let refused = failed(&site, &[verb, &["-w", "/nonexistent/project"]].concat());
+        assert_eq!(refused, "Error: there is no directory /nonexistent/project; -w names the workspace\n");
+    }
+}
+
+#[test]
+fn a_format_that_does_not_exist_is_a_table_with_a_word_about_it() {
+    let site = site();
+    let ran = run(&mut session(&site, &["list", "--format", "yaml"]));
+    assert!(ran.code == 0 && ran.stdout.ends_with("Total: 3 conversation(s)\n"), "{ran:?}");
+    assert_eq!(ran.stderr, "Warning: no format is called yaml; this is a table\n");
 }
 
 #[test]

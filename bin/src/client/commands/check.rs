@@ -27,7 +27,7 @@ impl Check {
             }
             checked => checked?,
         };
-        if self.shown.as_json() {
+        if self.shown.as_json(&mut invocation.terminal) {
             invocation.terminal.print_json(&summary)?;
         } else {
             invocation.terminal.print(as_text(&summary))?;

@@ -89,7 +89,7 @@ impl Config {
             }
             Err(error) => return Err(error.into()),
         };
-        if self.shown.as_json() {
+        if self.shown.as_json(&mut invocation.terminal) {
             return Ok(invocation.terminal.print_json(&report)?);
         }
         // The wire's report has no place for this one.

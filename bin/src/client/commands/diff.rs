@@ -27,7 +27,7 @@ pub(crate) struct Diff {
 impl Diff {
     pub(crate) fn run(&self, invocation: &mut Invocation) -> Result<(), Failure> {
         let changes = invocation.client.diff(&workspace(&self.workspace)?, &self.from, &self.to)?;
-        if self.shown.as_json() {
+        if self.shown.as_json(&mut invocation.terminal) {
             return Ok(invocation.terminal.print_json(&changes)?);
         }
         let text = as_text(&changes, &invocation.terminal);

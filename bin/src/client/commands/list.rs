@@ -24,7 +24,7 @@ impl List {
     pub(crate) fn run(&self, invocation: &mut Invocation) -> Result<(), Failure> {
         let workspace = self.workspace.as_deref().map(workspace).transpose()?;
         let snapshots = invocation.client.list(workspace.as_deref())?;
-        if self.shown.as_json() {
+        if self.shown.as_json(&mut invocation.terminal) {
             return Ok(invocation.terminal.print_json(&snapshots)?);
         }
         Ok(invocation.terminal.print(as_table(&snapshots, local_offset()))?)

@@ -28,7 +28,7 @@ impl Status {
     pub(crate) fn run(&self, invocation: &mut Invocation) -> Result<(), Failure> {
         let workspace = self.workspace.as_deref().map(workspace).transpose()?;
         let report = invocation.client.status(workspace.as_deref())?;
-        if self.shown.as_json() {
+        if self.shown.as_json(&mut invocation.terminal) {
             return Ok(invocation.terminal.print_json(&report)?);
         }
         let store = invocation.control_within(SIZE_BUDGET).and_then(|control| control.size().ok());

@@ -52,7 +52,7 @@ impl Trash {
         match &self.what {
             What::List(list) => {
                 let trash = invocation.control()?.trash()?;
-                if list.shown.as_json() {
+                if list.shown.as_json(&mut invocation.terminal) {
                     return Ok(invocation.terminal.print_json(&trash.items)?);
                 }
                 Ok(invocation.terminal.print(as_table(&trash.items, local_offset()))?)

@@ -23,7 +23,7 @@ pub(crate) struct Undo {
 impl Undo {
     pub(crate) fn run(&self, invocation: &mut Invocation) -> Result<(), Failure> {
         let done = invocation.control()?.undo(&workspace(&self.workspace)?)?;
-        if self.shown.as_json() {
+        if self.shown.as_json(&mut invocation.terminal) {
             return Ok(invocation.terminal.print_json(&done)?);
         }
         invocation.terminal.print(as_text(&done, local_offset()))?;

@@ -1,14 +1,18 @@
 //! Remove conversations.
 
+use std::collections::{HashMap, HashSet};
+
 use clap::Args;
-use cofferdam_protocol::session::Skipped;
+use cofferdam_protocol::session::{
+    ListRequest, SessionError, SessionErrorCode, SessionId, Skipped, Summary, limits,
+};
 use serde::Serialize;
 
 use super::Run;
 use super::failure::Failure;
 use super::management;
 use crate::client::arguments::Shown;
-use crate::client::shown::one_line;
+use crate::client::shown::{excerpt, one_line};
 use crate::session::{ClearPlan, ClearReport, SessionCore};
 
 #[derive(Args, Debug)]
@@ -34,7 +38,8 @@ impl Clear {
             return self.nothing_to_do(run, &planned);
         }
         if !self.yes {
-            run.terminal.say(as_plan(&workspace, &planned));
+            let prompts = first_prompts(&workspace, &*remover, &planned);
+            run.terminal.say(as_plan(&workspace, &planned, &prompts));
             let question = format!("Remove {} conversation(s) for good?", planned.session_ids.len());
             match run.terminal.confirm(&question)? {
                 None => return Err(Failure::Said("nobody is here to confirm it; --yes does".to_owned())),
@@ -55,6 +60,11 @@ impl Clear {
         }
         let mut plan = ClearPlan::default();
         for id in &self.sessions {
+            // Before anybody is asked about a plan that cannot be carried out.
+            if let Err(error) = SessionId::new(id.as_str()) {
+                let refused = SessionError::new(SessionErrorCode::InvalidId, &error.to_string());
+                return Err(Failure::Refused(refused.into()));
+            }
             if !plan.session_ids.contains(id) {
                 plan.session_ids.push(id.clone());
             }
@@ -63,7 +73,7 @@ impl Clear {
     }
 
     fn nothing_to_do(&self, run: &mut Run, planned: &ClearPlan) -> Result<(), Failure> {
-        if self.shown.as_json() {
+        if self.shown.as_json(&mut run.terminal) {
             return self.report(run, &ClearReport::default());
         }
         let but = match planned.protected_session_ids.len() {
@@ -76,7 +86,7 @@ impl Clear {
     /// Says what became of each conversation. Anything but "removed" is a failure.
     fn report(&self, run: &mut Run, cleared: &ClearReport) -> Result<(), Failure> {
         let whole = cleared.skipped.is_empty() && cleared.interruption.is_none();
-        if self.shown.as_json() {
+        if self.shown.as_json(&mut run.terminal) {
             run.terminal.print_json(&Report::of(cleared))?;
         } else {
             run.terminal.print(as_text(cleared))?;
@@ -115,9 +125,39 @@ impl<'a> Report<'a> {
     }
 }
 
-fn as_plan(workspace: &str, planned: &ClearPlan) -> String {
+/// How the conversations of a plan begin, by id: what people know them by. Those that cannot be found out are left out.
+fn first_prompts(workspace: &str, core: &dyn SessionCore, planned: &ClearPlan) -> HashMap<String, String> {
+    let mut wanted: HashSet<&String> = planned.session_ids.iter().collect();
+    let (mut found, mut cursor) = (HashMap::new(), None);
+    while !wanted.is_empty() {
+        let request = ListRequest {
+            workspace_scope: workspace.to_owned(),
+            limit: limits::LIST_PAGE,
+            cursor,
+            all_workspaces: false,
+        };
+        let Ok(page) = core.list(request) else { break };
+        for Summary { session_id, first_prompt, .. } in page.sessions {
+            if wanted.remove(&session_id)
+                && let Some(prompt) = first_prompt
+            {
+                found.insert(session_id, prompt);
+            }
+        }
+        cursor = page.next_cursor;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    found
+}
+
+fn as_plan(workspace: &str, planned: &ClearPlan, prompts: &HashMap<String, String>) -> String {
     let mut lines = vec![format!("To be removed, of {}:", one_line(workspace))];
-    lines.extend(planned.session_ids.iter().map(|id| format!("  {}", one_line(id))));
+    lines.extend(planned.session_ids.iter().map(|id| match prompts.get(id) {
+        Some(prompt) => format!("  {}  {}", one_line(id), excerpt(prompt)),
+        None => format!("  {}", one_line(id)),
+    }));
     if !planned.protected_session_ids.is_empty() {
         lines.push("Protected, and kept:".to_owned());
         lines.extend(planned.protected_session_ids.iter().map(|id| format!("  {}", one_line(id))));

@@ -53,7 +53,7 @@ impl List {
                 break;
             }
         }
-        if self.shown.as_json() {
+        if self.shown.as_json(&mut run.terminal) {
             return Ok(run.terminal.print_json(&listed)?);
         }
         run.terminal.print(as_table(&listed.sessions, self.all_workspaces, local_offset()))?;

@@ -88,6 +88,12 @@ impl Verb {
 impl Run {
     /// The workspace as the protocol names it.
     fn workspace(&self) -> Result<String, Failure> {
+        if let Err(error) = std::fs::metadata(&self.workspace)
+            && error.kind() == std::io::ErrorKind::NotFound
+        {
+            let path = self.workspace.display();
+            return Err(Failure::Said(format!("there is no directory {path}; -w names the workspace")));
+        }
         let said = || {
             Failure::Said(format!("{} is not UTF-8; the protocol cannot name it", self.workspace.display()))
         };

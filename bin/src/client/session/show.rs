@@ -25,7 +25,7 @@ pub(super) struct Show {
 impl Show {
     pub(super) fn run(&self, run: &mut Run) -> Result<(), Failure> {
         let summary = management::program().inspect(&run.workspace()?, &self.session)?;
-        if self.shown.as_json() {
+        if self.shown.as_json(&mut run.terminal) {
             return Ok(run.terminal.print_json(&summary)?);
         }
         Ok(run.terminal.print(as_lines(&summary, local_offset()))?)

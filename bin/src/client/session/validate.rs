@@ -21,7 +21,7 @@ pub(super) struct Validate {
 impl Validate {
     pub(super) fn run(&self, run: &mut Run) -> Result<(), Failure> {
         let summary = management::program().validate(&run.workspace()?, &self.session)?;
-        if self.shown.as_json() {
+        if self.shown.as_json(&mut run.terminal) {
             return Ok(run.terminal.print_json(&summary)?);
         }
         let (id, messages) = (one_line(&summary.session_id), summary.message_count);
