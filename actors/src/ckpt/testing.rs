@@ -299,8 +299,8 @@ impl Backend for FakeBackend {
         let mut state = self.enter("checkpoint", &new.id)?;
         let content = state.content(workspace)?;
         let made = Snapshot {
-            message: new.message.clone(),
-            metadata: new.metadata.clone(),
+            message: new.message.as_deref().map(Into::into),
+            metadata: new.metadata.as_deref().map(Into::into),
             pinned: new.pin,
             created_at: state.clock.wall(),
             ..snapshot(new.id.as_str())

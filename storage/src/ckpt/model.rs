@@ -1,6 +1,7 @@
 //! What the engine's callers see: workspaces, snapshots, changes and the outcomes of operations.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use cofferdam_protocol::ckpt::{SnapshotId, WorkspaceId};
 
@@ -23,10 +24,10 @@ pub struct Workspace {
 pub struct Snapshot {
     /// Its name.
     pub id: SnapshotId,
-    /// What the client said about it.
-    pub message: Option<String>,
+    /// What the client said about it. Shared, as is the metadata: a list of all snapshots is made for each change.
+    pub message: Option<Arc<str>>,
     /// Compact JSON with sorted keys.
-    pub metadata: Option<String>,
+    pub metadata: Option<Arc<str>>,
     /// Whether only a forced delete removes it.
     pub pinned: bool,
     /// When it was taken.

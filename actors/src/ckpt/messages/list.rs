@@ -55,8 +55,8 @@ fn entry(workspace: &Workspace, snapshot: &Snapshot) -> SnapshotEntry {
         id: snapshot.id.as_str().to_owned(),
         workspace: shown_path(&workspace.path),
         meta: SnapshotMeta {
-            message: snapshot.message.clone(),
-            metadata: snapshot.metadata.clone(),
+            message: snapshot.message.as_deref().map(str::to_owned),
+            metadata: snapshot.metadata.as_deref().map(str::to_owned),
             pinned: snapshot.pinned,
             created_at: Timestamp::from_unix_nanos(snapshot.created_at.0),
             missing: snapshot.missing,

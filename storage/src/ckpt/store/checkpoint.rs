@@ -29,8 +29,8 @@ impl Store {
         let mut skipped = None;
         let mut snapshot = Snapshot {
             id: new.id.clone(),
-            message: new.message.clone(),
-            metadata,
+            message: new.message.as_deref().map(Into::into),
+            metadata: metadata.map(Into::into),
             pinned: new.pin,
             created_at: self.clock.wall(),
             missing: false,

@@ -29,8 +29,8 @@ fn a_checkpoint_is_listed_with_what_was_said_about_it() {
         snapshot,
         Snapshot {
             id: id("one"),
-            message: Some("before".to_owned()),
-            metadata: Some("{\"a\":2,\"b\":1}".to_owned()),
+            message: Some("before".into()),
+            metadata: Some("{\"a\":2,\"b\":1}".into()),
             pinned: true,
             created_at: snapshot.created_at,
             missing: false,
@@ -140,6 +140,20 @@ fn the_first_checkpoint_after_priming_reads_nothing_again() {
     assert!(shown(&store).is_empty());
     checkpoint(&store, &ws, "one");
     assert_eq!(store.size().unwrap().packs, packs);
+    assert_sound(&store, 1);
+}
+
+#[test]
+fn what_was_read_in_advance_is_not_collected_before_it_is_needed() {
+    let place = Place::with_files();
+    let store = place.open();
+    let ws = init(&store, place.ws()).unwrap();
+    store.prime(&Peer::own(), &ws).unwrap();
+    place.clock.advance(Duration::from_secs(8 * 24 * 3600));
+    collect_all(&store);
+    assert_eq!(place.packs(), 1);
+    checkpoint(&store, &ws, "one");
+    assert_eq!(place.packs(), 1, "nothing had to be stored again");
     assert_sound(&store, 1);
 }
 

@@ -89,6 +89,37 @@ fn a_rollback_that_cannot_begin_leaves_nothing_to_undo() {
 }
 
 #[test]
+fn content_that_is_damaged_is_found_before_anything_is_touched() {
+    let place = Place::with_files();
+    let store = place.open();
+    let ws = init(&store, place.ws()).unwrap();
+    checkpoint(&store, &ws, "one");
+    place.write(&[("big", &noise(1, 100_000)), ("dir/b", "other")]);
+    checkpoint(&store, &ws, "two");
+    place.write(&[("big", "work of today"), ("dir/b", "work of today"), ("new", "n")]);
+    place.remove("a");
+    let tree = place.tree();
+    drop(store);
+    let mut packs = place.pack_files();
+    packs.sort_by_key(|pack| pack.metadata().unwrap().len());
+    let largest = packs.last().unwrap();
+    let mut bytes = std::fs::read(largest).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(largest, bytes).unwrap();
+    let store = place.open();
+    match store.rollback(&Peer::own(), &ws, &id("two")) {
+        Err(Error::SnapshotMissing(name)) => assert_eq!(name, id("two")),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(place.tree(), tree, "and nothing of ours is left in it");
+    assert!(matches!(store.undo(&Peer::own(), &ws), Err(Error::NothingToUndo)));
+    // The one beside it is as good as ever.
+    roll_back(&store, &ws, "one");
+    assert!(!std::fs::exists(place.path("ws/big")).unwrap());
+}
+
+#[test]
 fn an_unknown_snapshot_is_not_found_and_costs_nothing() {
     let place = Place::with_files();
     let store = place.open();
