@@ -38,6 +38,14 @@ impl Catalog {
         })
     }
 
+    /// Removes the tree before a rollback that never began: the live tree is what it was.
+    pub(crate) fn forget_safety(&self, key: i64) -> Result<()> {
+        self.write_roots(|database| {
+            diesel::delete(snapshots::table.find(key)).execute(database)?;
+            Ok(())
+        })
+    }
+
     /// The tree of something in the trash that is of this owner.
     pub(crate) fn trashed_tree(&self, item: u64, owner: u32) -> Result<ObjectId> {
         self.read(|database| {

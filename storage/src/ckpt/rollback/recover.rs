@@ -119,6 +119,8 @@ impl Recovery<'_> {
 /// A rollback that has a journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pending {
+    /// The operation.
+    pub op: String,
     /// Its workspace.
     pub workspace: WorkspaceId,
     /// That workspace's path when the rollback began.
@@ -136,7 +138,7 @@ pub fn pending(journal: BorrowedFd<'_>) -> Result<Vec<Pending>> {
         match journal::read(journal, &op) {
             Ok(Some(Contents { begin, .. })) => {
                 let journal::Begin { workspace, path, root, staging, .. } = begin;
-                all.push(Pending { workspace, path, root, staging });
+                all.push(Pending { op, workspace, path, root, staging });
             }
             Ok(None) => {}
             // What recovery has reported once keeps no other workspace from working.

@@ -14,7 +14,7 @@ use crate::ckpt::format::{
 };
 use crate::ckpt::model::{RollbackKind, Warning, WarningKind};
 use crate::ckpt::pack::{PackId, PackWriter};
-use crate::ckpt::rollback::{LateWrites, Outcome};
+use crate::ckpt::rollback::{self, LateWrites, Outcome};
 use crate::ckpt::scan::{Capture, capture_entry};
 use crate::fs::{Root, stat_fd};
 use crate::path::{Name, RelPath};
@@ -34,6 +34,8 @@ pub(super) struct Late<'a> {
     kept: BTreeMap<RelPath, Entry>,
     /// Where its content is; begun when there is some.
     pack: OnceCell<(PackId, PackWriter)>,
+    /// Whether something was kept and published.
+    published: bool,
     settled: bool,
 }
 
@@ -57,6 +59,7 @@ impl<'a> Late<'a> {
             safety,
             kept: BTreeMap::new(),
             pack: OnceCell::new(),
+            published: false,
             settled: false,
         }
     }
@@ -64,6 +67,11 @@ impl<'a> Late<'a> {
     /// Whether the rollback has said how it ended.
     pub(super) fn is_settled(&self) -> bool {
         self.settled
+    }
+
+    /// Whether the rollback began: without a journal nothing was changed.
+    fn has_journal(&self) -> Result<bool> {
+        Ok(rollback::pending(self.store.places.journal())?.iter().any(|pending| pending.op == self.op))
     }
 
     fn writer(&self) -> Result<&PackWriter> {
@@ -197,6 +205,7 @@ impl LateWrites for Late<'_> {
         if !self.store.publish(pack, &written, self.workspace, &target, None, &manifest)? {
             return Err(Error::Busy);
         }
+        self.published = true;
         self.safety = self.store.catalog.safety_of(self.workspace, &self.op)?;
         Ok(())
     }
@@ -207,6 +216,9 @@ impl LateWrites for Late<'_> {
             match outcome {
                 Outcome::Finished => {
                     self.store.catalog.safety_applied(self.workspace, safety.key, now)?;
+                }
+                Outcome::TakenBack if !self.published && !self.has_journal()? => {
+                    self.store.catalog.forget_safety(safety.key)?;
                 }
                 Outcome::TakenBack => self.store.catalog.safety_dropped(safety.key, now)?,
             }

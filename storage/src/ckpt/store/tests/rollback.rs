@@ -50,6 +50,8 @@ fn a_rollback_that_has_nothing_to_do_leaves_the_one_before_it_to_be_undone() {
     assert_ne!(roll_back(&store, &ws, "one"), RolledBack::default());
     checkpoint(&store, &ws, "two");
     assert_eq!(roll_back(&store, &ws, "two"), RolledBack::default());
+    // Nor is there anything in the trash of rollbacks that had nothing to do.
+    assert_eq!(store.trash(&Peer::own()).unwrap(), []);
     // What it says is which one that was.
     assert_eq!(store.undo(&Peer::own(), &ws).unwrap().rollback.kind, RollbackKind::To(id("one")));
     assert_eq!(place.read("a"), "changed");
@@ -86,6 +88,7 @@ fn a_rollback_that_cannot_begin_leaves_nothing_to_undo() {
     assert_eq!(place.tree(), tree);
     assert!(shown(&store)[0].1.missing);
     assert!(matches!(store.undo(&Peer::own(), &ws), Err(Error::NothingToUndo)));
+    assert_eq!(store.trash(&Peer::own()).unwrap(), []);
 }
 
 #[test]
