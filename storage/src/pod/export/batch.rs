@@ -8,6 +8,7 @@ use cofferdam_protocol::pod::{ConflictMode, ExportItem, ExportItemStatus as Stat
 use rustix::fs::{Mode, OFlags};
 
 use super::ExportLog;
+use super::ahead::Sources;
 use super::backup::{Kept, keep, place};
 use super::content::{MAX_FILE, Opened, Seen, dress, in_words, kind_in_words};
 use super::ground::{Dir, FEW, Ground, Place};
@@ -75,16 +76,19 @@ impl Work<'_> {
         copied: &mut dyn FnMut(),
     ) -> Result<()> {
         let mut staged = Vec::new();
-        for file in files {
-            match self.stage(file) {
-                Ok((new, made)) => {
-                    let new = Staged { new: (files.len() <= FEW).then_some(made), ..new };
-                    staged.push(new);
+        std::thread::scope(|threads| {
+            let sources = Sources::open(threads, self.disk, self.source.root(), files);
+            for file in files {
+                match self.stage(file, sources.next()) {
+                    Ok((new, made)) => {
+                        let new = Staged { new: (files.len() <= FEW).then_some(made), ..new };
+                        staged.push(new);
+                    }
+                    Err(settled) => self.settle(file.item, settled),
                 }
-                Err(settled) => self.settle(file.item, settled),
+                copied();
             }
-            copied();
-        }
+        });
         self.step("export.copied")?;
         let mut ready = Vec::new();
         for mut new in staged {
@@ -130,15 +134,16 @@ impl Work<'_> {
     }
 
     /// Copies a file beside its place.
-    fn stage(&mut self, file: &PlannedFile) -> std::result::Result<(Staged, File), Settled> {
+    fn stage(
+        &mut self,
+        file: &PlannedFile,
+        from: io::Result<Opened>,
+    ) -> std::result::Result<(Staged, File), Settled> {
         let failed = |what: &str| {
             let what = what.to_owned();
             move |error: io::Error| fail(format!("{what}: {}", in_words(&error)))
         };
-        let (from_dir, _, from_name) =
-            self.source.open_parent(&file.from).map_err(failed("the source cannot be read"))?;
-        let from =
-            Opened::at(&from_dir, from_name.as_bytes()).map_err(failed("the source cannot be read"))?;
+        let from = from.map_err(failed("the source cannot be read"))?;
         if from.stat.size > MAX_FILE || from.stat.size > MAX_BYTES - self.bytes {
             return Err(fail("it has grown beyond what an export may have".to_owned()));
         }

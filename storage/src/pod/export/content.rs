@@ -33,6 +33,15 @@ const WRITEBACK: u64 = 8 << 20;
 pub(super) struct Opened {
     pub file: File,
     pub stat: Stat,
+    /// All that is in it, if it has been read already.
+    loaded: Option<Loaded>,
+}
+
+/// A file's content.
+#[derive(Debug)]
+struct Loaded {
+    bytes: Vec<u8>,
+    hash: String,
 }
 
 /// Which file it is and what it holds, as far as its attributes say. Renames and links do not change it.
@@ -58,7 +67,25 @@ impl Opened {
         if held.stat().kind != FileKind::File {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, kind_in_words(held.stat().kind)));
         }
-        Ok(Self { file: held.open_file()?, stat: held.stat().clone() })
+        Ok(Self { file: held.open_file()?, stat: held.stat().clone(), loaded: None })
+    }
+
+    /// Reads it now, unless it is too large to be kept in memory.
+    pub(super) fn load(&mut self) -> io::Result<()> {
+        if self.stat.size > CHUNK as u64 {
+            return Ok(());
+        }
+        let mut bytes = Vec::new();
+        self.read(|chunk, _| {
+            match bytes.is_empty() {
+                true => std::mem::swap(&mut bytes, chunk),
+                false => bytes.extend_from_slice(chunk),
+            }
+            Ok(())
+        })?;
+        let hash = blake3::hash(&bytes).to_hex().to_string();
+        self.loaded = Some(Loaded { bytes, hash });
+        Ok(())
     }
 
     pub(super) fn seen(&self) -> Seen {
@@ -77,6 +104,12 @@ impl Opened {
 
     /// Copies it to the start of an empty file; the BLAKE3 of what was written.
     pub(super) fn copy_to(&self, disk: &Disk, to: &File) -> io::Result<String> {
+        if let Some(Loaded { bytes, hash }) = &self.loaded {
+            if !bytes.is_empty() {
+                disk.write_all_at(to, bytes, 0)?;
+            }
+            return Ok(hash.clone());
+        }
         if self.stat.size >= LARGE {
             return self.copy_large(disk, to);
         }

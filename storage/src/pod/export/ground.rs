@@ -53,6 +53,11 @@ impl<'a> Ground<'a> {
         self.disk
     }
 
+    /// The directory that everything is beneath, once more.
+    pub(super) fn root(&self) -> io::Result<Root> {
+        Root::held(&self.root)
+    }
+
     /// Where an absolute path is beneath; `None` if it is elsewhere.
     pub(super) fn relative(&self, path: &str) -> Option<RelPath> {
         relative(&self.path, path)

@@ -1,6 +1,7 @@
 //! Exports: files leave the sandbox verified, and so that it can be undone. What they take from there is hostile; it is
 //! read and written beneath held descriptors only, through no link and across no mount.
 
+mod ahead;
 mod backup;
 mod batch;
 mod bring_back;
