@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-use rustix::fs::{Advice, AtFlags, Mode, OFlags, RenameFlags, Timestamps, XattrFlags};
+use rustix::fs::{Advice, AtFlags, FallocateFlags, Mode, OFlags, RenameFlags, Timestamps, XattrFlags};
 use rustix::path::Arg;
 
 #[cfg(test)]
@@ -22,8 +22,10 @@ pub(crate) mod testing;
 pub enum Op {
     /// Make and open a new file.
     Create,
-    /// Write bytes, or lengthen or shorten a file.
+    /// Write bytes.
     Write,
+    /// Lengthen a file by a hole, or shorten it.
+    Truncate,
     /// fsync one file or directory.
     Fsync,
     /// syncfs a whole filesystem.
@@ -115,8 +117,14 @@ impl Disk {
 
     /// Sets a file's length.
     pub fn set_len(&self, file: impl AsFd, len: u64) -> io::Result<()> {
-        self.hook.before(Op::Write)?;
+        self.hook.before(Op::Truncate)?;
         Ok(rustix::fs::ftruncate(file, len)?)
+    }
+
+    /// Gives a file so many bytes of the disk, unwritten; `Unsupported` where the filesystem cannot.
+    pub fn allocate(&self, file: impl AsFd, len: u64) -> io::Result<()> {
+        self.hook.before(Op::Write)?;
+        Ok(rustix::fs::fallocate(file, FallocateFlags::empty(), 0, len)?)
     }
 
     /// Makes a file's content and metadata, or a directory's names, durable.

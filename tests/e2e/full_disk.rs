@@ -83,6 +83,43 @@ fn a_store_on_a_full_disk_refuses_and_loses_nothing() {
 }
 
 #[test]
+fn on_a_full_disk_delete_cleanup_and_recover_work() {
+    if !user::is_root() {
+        skip!("needs root to mount");
+    }
+    for (kind, make_disk) in DISKS {
+        for restarted in [false, true] {
+            let (site, disk, ws, mut daemon) = store_on(*make_disk);
+            for id in ["two", "three", "four"] {
+                files::write(ws.join("file"), id);
+                daemon.checkpoint(&ws, id);
+            }
+            let other = site.workspace("other");
+            daemon.checkpoint(&other, "one");
+            disk.fill();
+            if restarted {
+                daemon.kill();
+                daemon = site.start();
+            }
+            let target = "two".to_owned();
+            assert_eq!(
+                daemon.call(&ask::delete(&ws, "two", false)),
+                WsCkptResponse::DeleteOk { target },
+                "{kind}"
+            );
+            let cleaned = daemon.call(&ask::cleanup(&ws, Some(1)));
+            assert!(matches!(cleaned, WsCkptResponse::CleanupOk { .. }), "{kind}: {cleaned:?}");
+            reading_works(&daemon, &ws, &["four"]);
+            let forgotten = daemon.call(&ask::recover(&other));
+            assert!(matches!(forgotten, WsCkptResponse::RecoverOk { .. }), "{kind}: {forgotten:?}");
+            disk.free();
+            assert_eq!(site.check(), 1, "{kind}");
+            daemon.stop();
+        }
+    }
+}
+
+#[test]
 fn a_checkpoint_that_does_not_fit_leaves_the_store_as_it_was() {
     if !user::is_root() {
         skip!("needs root to mount");

@@ -8,6 +8,7 @@ mod cli;
 mod concurrency;
 mod config;
 mod crash;
+mod crash_random;
 mod daemon;
 mod damage;
 mod diff;

@@ -17,6 +17,9 @@ pub fn kernel_has(filesystem: &str) -> bool {
 #[derive(Debug)]
 pub struct Mount {
     at: PathBuf,
+    /// What must not be in use any more once it is unmounted: two copies of a btrfs mounted at the same time are two
+    /// filesystems.
+    image: Option<PathBuf>,
 }
 
 impl Mount {
@@ -61,11 +64,33 @@ impl Mount {
         Self::new(at, &["-t", "overlay", "-o", &options, "overlay"])
     }
 
+    /// An ext4 or a btrfs that writes nothing to its disk of its own accord; its image lies beside it. What the image
+    /// holds at a moment is what a power loss would leave.
+    pub fn idle(filesystem: &str, at: &Path) -> Self {
+        let image = match filesystem {
+            "ext4" => Self::make_image(at, 24, &["mkfs.ext4", "-q", "-m", "0", "-E", "lazy_itable_init=0"]),
+            _ => Self::make_image(at, 112, &["mkfs.btrfs", "-q", "-M", "-m", "single"]),
+        };
+        Self::of_image(&image, at)
+    }
+
+    /// The filesystem in such an image.
+    pub fn of_image(image: &Path, at: &Path) -> Self {
+        let mut mount = Self::new(at, &["-o", "loop,commit=300", &image.to_string_lossy()]);
+        mount.image = Some(image.to_owned());
+        mount
+    }
+
     fn image(at: &Path, mib: u64, mkfs: &[&str]) -> Self {
+        let image = Self::make_image(at, mib, mkfs);
+        Self::new(at, &["-o", "loop", &image.to_string_lossy()])
+    }
+
+    fn make_image(at: &Path, mib: u64, mkfs: &[&str]) -> PathBuf {
         let image = at.with_extension("img");
         File::create(&image).and_then(|file| file.set_len(mib << 20)).unwrap();
         run(Command::new(mkfs[0]).args(&mkfs[1..]).arg(&image));
-        Self::new(at, &["-o", "loop", &image.to_string_lossy()])
+        image
     }
 
     /// The directory `of` a second time, at the directory `at`.
@@ -82,7 +107,7 @@ impl Mount {
     fn new(at: &Path, arguments: &[&str]) -> Self {
         std::fs::create_dir_all(at).unwrap();
         run(Command::new("mount").args(arguments).arg(at));
-        Self { at: at.to_owned() }
+        Self { at: at.to_owned(), image: None }
     }
 
     /// Lets nobody write through it any more.
@@ -122,7 +147,19 @@ impl Drop for Mount {
     fn drop(&mut self) {
         // Lazily: a daemon that a failing test has not yet stopped may still hold it.
         let _ = Command::new("umount").arg("-l").arg(&self.at).status();
+        // A child process that another test is just starting may hold it for a moment.
+        while !std::thread::panicking() && self.image.as_deref().is_some_and(is_in_use) {
+            std::thread::yield_now();
+        }
     }
+}
+
+/// Whether a loop device shows an image.
+fn is_in_use(image: &Path) -> bool {
+    let devices = std::fs::read_dir("/sys/block").into_iter().flatten().flatten();
+    devices
+        .map(|device| device.path().join("loop/backing_file"))
+        .any(|file| std::fs::read_to_string(file).is_ok_and(|shown| Path::new(shown.trim_end()) == image))
 }
 
 fn run(command: &mut Command) {

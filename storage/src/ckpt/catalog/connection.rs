@@ -23,7 +23,7 @@ pub(super) const SCHEMA_VERSION: u32 = 1;
 const APPLICATION_ID: u32 = 0x436f_6664;
 
 /// Opens the database and brings its schema up to date.
-pub(super) fn establish(file: &Path) -> Attempt<SqliteConnection> {
+pub(super) fn establish(disk: &Disk, file: &Path) -> Attempt<SqliteConnection> {
     let mut database = sqlite::connect(file, sqlite::PATIENCE_MS).map_err(Error::Catalog)?;
     database.batch_execute(sqlite::JOURNAL)?;
     let version = sqlite::pragma(&mut database, "user_version")?;
@@ -35,6 +35,7 @@ pub(super) fn establish(file: &Path) -> Attempt<SqliteConnection> {
         return Err(Error::Corrupt(format!("{} is another program's database", file.display())).into());
     }
     if version < SCHEMA_VERSION {
+        disk.before_commit().map_err(|error| Error::io("making the catalog", error))?;
         sqlite::migrate(&mut database, MIGRATIONS).map_err(migration_failure)?;
     }
     Ok(database)

@@ -9,6 +9,7 @@ mod copy;
 mod packs;
 mod schema;
 mod snapshots;
+mod spare;
 #[cfg(test)]
 mod tests;
 mod trash;
@@ -28,6 +29,7 @@ use crate::ckpt::pack::PackId;
 use crate::disk::Disk;
 use crate::peer::as_daemon;
 use crate::sqlite::{self, DISK_IS_FULL, NotDone, truncate_log};
+use spare::Spare;
 
 pub(crate) use copy::CatalogCopy;
 pub(crate) use packs::{ObjectRow, PACKS_AT_ONCE, PackRow, PackState, Publication, Target};
@@ -46,6 +48,8 @@ pub(crate) struct Catalog {
     connection: Mutex<Open>,
     /// Flocked for each write; a process that copies the files holds it meanwhile.
     lock: File,
+    /// What a removal on a full disk is written with.
+    spare: Spare,
     /// Names for packs to come. The database has them as pending, so that a file of such a name is provably a
     /// leftover.
     pool: Mutex<Vec<PackId>>,
@@ -119,6 +123,7 @@ impl Catalog {
             disk: disk.clone(),
             connection: Mutex::new(Open { database: None, generation: 0, reused: HashMap::new() }),
             lock,
+            spare: Spare::new(disk, dir),
             pool: Mutex::new(Vec::new()),
         };
         catalog.database(&mut catalog.open_connection())?;
@@ -131,7 +136,7 @@ impl Catalog {
             none => {
                 let _no_copy = connection::flock(&self.lock)?;
                 // Also when a thread with a peer's rights is the first to miss it.
-                let database = as_daemon(|| connection::establish(&self.dir.join(FILE)));
+                let database = as_daemon(|| connection::establish(&self.disk, &self.dir.join(FILE)));
                 Ok(none.insert(database.map_err(|failure| failure.explain(&self.dir))?))
             }
         }
@@ -151,6 +156,20 @@ impl Catalog {
     /// Runs one transaction after which fewer objects may be needed than before.
     fn write_roots<T>(&self, work: impl FnOnce(&mut SqliteConnection) -> Attempt<T>) -> Result<T> {
         Ok(self.publishing(|database, _| work(database))?)
+    }
+
+    /// Does something that gives space back or ends what others wait for; on a full disk once more, with the spare.
+    fn with_spare<T>(&self, write: impl Fn() -> Result<T>) -> Result<T> {
+        match write() {
+            Err(Error::NoSpace { .. }) if as_daemon(|| self.spare.give_up()) => write(),
+            done => done,
+        }
+    }
+
+    /// Has some space ready again for removals on a full disk, if it can be had. The catalog of a store that this
+    /// process owns wants that; a copy does not.
+    pub(crate) fn keep_spare(&self) {
+        as_daemon(|| self.spare.keep());
     }
 
     /// Runs one transaction after which other objects are needed than before. It says which packs of earlier ones

@@ -296,42 +296,48 @@ impl Catalog {
         condemned: &[PackRow],
         moved: Option<&NewPack>,
     ) -> Result<bool> {
-        let mut open = self.open_connection();
-        if condemned.iter().any(|pack| open.is_reused(&pack.id, generation)) {
-            return Ok(false);
-        }
-        self.commit(&mut open, |database| {
-            set_condemned(database, condemned)?;
-            // Now that they are, its objects are not taken for being elsewhere.
-            if let Some(pack) = moved {
-                insert_pack(database, pack)?;
+        self.with_spare(|| {
+            let mut open = self.open_connection();
+            if condemned.iter().any(|pack| open.is_reused(&pack.id, generation)) {
+                return Ok(false);
             }
-            Ok(())
-        })?;
-        Ok(true)
+            self.commit(&mut open, |database| {
+                set_condemned(database, condemned)?;
+                // Now that they are, its objects are not taken for being elsewhere.
+                if let Some(pack) = moved {
+                    insert_pack(database, pack)?;
+                }
+                Ok(())
+            })?;
+            Ok(true)
+        })
     }
 
     /// Condemns those of these packs on which nothing relies that was published after `generation`. False if there
     /// are none.
     pub(crate) fn condemn_unused(&self, generation: u64, packs: &[PackRow]) -> Result<bool> {
-        let mut open = self.open_connection();
-        let unused: Vec<PackRow> =
-            packs.iter().filter(|pack| !open.is_reused(&pack.id, generation)).copied().collect();
-        if unused.is_empty() {
-            return Ok(false);
-        }
-        self.commit(&mut open, |database| set_condemned(database, &unused))?;
-        Ok(true)
+        self.with_spare(|| {
+            let mut open = self.open_connection();
+            let unused: Vec<PackRow> =
+                packs.iter().filter(|pack| !open.is_reused(&pack.id, generation)).copied().collect();
+            if unused.is_empty() {
+                return Ok(false);
+            }
+            self.commit(&mut open, |database| set_condemned(database, &unused))?;
+            Ok(true)
+        })
     }
 
     /// Forgets condemned packs whose files are gone, with the objects that were nowhere else. At most
     /// [`PACKS_AT_ONCE`] of them.
     pub(crate) fn forget_packs(&self, gone: &[PackRow]) -> Result<()> {
         let keys: Vec<i64> = gone.iter().map(|pack| pack.key).collect();
-        self.write(|database| {
-            diesel::delete(objects::table.filter(objects::pack.eq_any(&keys))).execute(database)?;
-            diesel::delete(packs::table.filter(packs::key.eq_any(&keys))).execute(database)?;
-            Ok(())
+        self.with_spare(|| {
+            self.write(|database| {
+                diesel::delete(objects::table.filter(objects::pack.eq_any(&keys))).execute(database)?;
+                diesel::delete(packs::table.filter(packs::key.eq_any(&keys))).execute(database)?;
+                Ok(())
+            })
         })?;
         self.open_connection().forget_reuse(&gone.iter().map(|pack| pack.id).collect());
         Ok(())

@@ -215,26 +215,28 @@ impl Catalog {
         how: Removal,
         now: WallTime,
     ) -> Result<()> {
-        self.write_roots(|database| {
-            for name in names {
-                let one = snapshots::table.filter(
-                    snapshots::workspace
-                        .eq(workspace)
-                        .and(snapshots::kind.eq(USER))
-                        .and(snapshots::name.eq(name.as_str()))
-                        .and(snapshots::trashed_at.is_null()),
-                );
-                let removed = match how {
-                    Removal::Unlink => diesel::delete(one).execute(database)?,
-                    Removal::Trash => {
-                        diesel::update(one).set(snapshots::trashed_at.eq(now.0)).execute(database)?
+        self.with_spare(|| {
+            self.write_roots(|database| {
+                for name in names {
+                    let one = snapshots::table.filter(
+                        snapshots::workspace
+                            .eq(workspace)
+                            .and(snapshots::kind.eq(USER))
+                            .and(snapshots::name.eq(name.as_str()))
+                            .and(snapshots::trashed_at.is_null()),
+                    );
+                    let removed = match how {
+                        Removal::Unlink => diesel::delete(one).execute(database)?,
+                        Removal::Trash => {
+                            diesel::update(one).set(snapshots::trashed_at.eq(now.0)).execute(database)?
+                        }
+                    };
+                    if removed == 0 {
+                        return Err(Error::SnapshotNotFound(name.clone()).into());
                     }
-                };
-                if removed == 0 {
-                    return Err(Error::SnapshotNotFound(name.clone()).into());
                 }
-            }
-            Ok(())
+                Ok(())
+            })
         })
     }
 
@@ -278,32 +280,36 @@ impl Catalog {
 
     /// A rollback is done: undo goes back to this tree from now on, and to no older one.
     pub(crate) fn safety_applied(&self, workspace: i64, key: i64, now: WallTime) -> Result<()> {
-        self.write(|database| {
-            diesel::update(snapshots::table)
-                .filter(
-                    snapshots::workspace
-                        .eq(workspace)
-                        .and(snapshots::kind.eq(SAFETY))
-                        .and(snapshots::key.ne(key))
-                        .and(snapshots::trashed_at.is_null()),
-                )
-                .set(snapshots::trashed_at.eq(now.0))
-                .execute(database)?;
-            diesel::update(snapshots::table.find(key))
-                .set(snapshots::applied_at.eq(now.0))
-                .execute(database)?;
-            Ok(())
+        self.with_spare(|| {
+            self.write(|database| {
+                diesel::update(snapshots::table)
+                    .filter(
+                        snapshots::workspace
+                            .eq(workspace)
+                            .and(snapshots::kind.eq(SAFETY))
+                            .and(snapshots::key.ne(key))
+                            .and(snapshots::trashed_at.is_null()),
+                    )
+                    .set(snapshots::trashed_at.eq(now.0))
+                    .execute(database)?;
+                diesel::update(snapshots::table.find(key))
+                    .set(snapshots::applied_at.eq(now.0))
+                    .execute(database)?;
+                Ok(())
+            })
         })
     }
 
     /// A rollback was not done, so there is nothing to undo. What the tree before it holds stays in the trash: it
     /// may have kept late writes.
     pub(crate) fn safety_dropped(&self, key: i64, now: WallTime) -> Result<()> {
-        self.write(|database| {
-            diesel::update(snapshots::table.find(key))
-                .set(snapshots::trashed_at.eq(now.0))
-                .execute(database)?;
-            Ok(())
+        self.with_spare(|| {
+            self.write(|database| {
+                diesel::update(snapshots::table.find(key))
+                    .set(snapshots::trashed_at.eq(now.0))
+                    .execute(database)?;
+                Ok(())
+            })
         })
     }
 
@@ -339,11 +345,14 @@ impl Catalog {
                 || diesel::select(diesel::dsl::exists(orphaned())).get_result::<bool>(database)?)
         })?;
         if anything {
-            self.write_roots(|database| {
-                diesel::delete(old()).execute(database)?;
-                let empty: Vec<i64> = orphaned().select(workspaces::key).load(database)?;
-                diesel::delete(workspaces::table.filter(workspaces::key.eq_any(empty))).execute(database)?;
-                Ok(())
+            self.with_spare(|| {
+                self.write_roots(|database| {
+                    diesel::delete(old()).execute(database)?;
+                    let empty: Vec<i64> = orphaned().select(workspaces::key).load(database)?;
+                    diesel::delete(workspaces::table.filter(workspaces::key.eq_any(empty)))
+                        .execute(database)?;
+                    Ok(())
+                })
             })?;
         }
         Ok(anything)

@@ -140,7 +140,7 @@ impl Catalog {
 
     /// Ends a registration; its snapshots go to the trash.
     pub(crate) fn forget(&self, workspace: i64, now: WallTime) -> Result<()> {
-        self.write_roots(|database| forget(database, workspace, now))
+        self.with_spare(|| self.write_roots(|database| forget(database, workspace, now)))
     }
 }
 

@@ -222,7 +222,11 @@ impl Journal {
 
 /// Removes the journal of `op`.
 pub(super) fn remove(disk: &Disk, dir: BorrowedFd<'_>, op: &str) -> io::Result<()> {
-    disk.unlink(dir, &*file_name(op))?;
+    match disk.unlink(dir, &*file_name(op)) {
+        // It is gone already, perhaps not durably.
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
     disk.fsync(dir)
 }
 

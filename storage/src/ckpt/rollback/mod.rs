@@ -189,20 +189,29 @@ impl Attempt<'_, '_> {
         Ok(warnings)
     }
 
-    /// What is left to do once it is decided.
+    /// What is left to do once it is decided: twice, if one error keeps the first from ending. Until it is done the
+    /// staging directories are in the user's tree.
     fn finish(&mut self, outcome: Outcome) -> Result<()> {
+        self.try_to_finish(outcome).or_else(|error| {
+            tracing::warn!(%error, "cleaning up after a rollback failed; trying again");
+            self.try_to_finish(outcome)
+        })
+    }
+
+    fn try_to_finish(&mut self, outcome: Outcome) -> Result<()> {
         let job = &mut self.job;
         let step = |name: &str| job.disk.step(name).context(|| "roll back".to_owned());
         let reached = match outcome {
             Outcome::Finished => step("rollback.done-journaled"),
             Outcome::TakenBack => Ok(()),
         };
-        job.late.settle(outcome)?;
         reached?;
+        // First: what was staged may be what has filled the disk on which the outcome is written down.
         self.operation.clean_up(self.switch.as_ref(), outcome)?;
         if outcome == Outcome::Finished {
             step("rollback.cleaned")?;
         }
+        job.late.settle(outcome)?;
         journal::remove(job.disk, job.journal, job.op).context(|| "remove the journal".to_owned())
     }
 

@@ -108,8 +108,8 @@ impl Recovery<'_> {
             }
             (None, _) => Outcome::TakenBack,
         };
-        late.settle(outcome)?;
         operation.clean_up(switch.as_ref(), outcome)?;
+        late.settle(outcome)?;
         journal::remove(disk, self.journal, op).context(|| format!("remove the journal of rollback {op}"))?;
         step("recovery.done")?;
         Ok(outcome)

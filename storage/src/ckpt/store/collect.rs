@@ -81,6 +81,7 @@ impl Store {
         }
         self.rewrite_sparse(&mut progress, &mut left)?;
         self.remove_condemned(&progress, &mut left)?;
+        self.catalog.keep_spare();
         let more = progress.plan.is_some() || !self.catalog.packs(PackState::Condemned)?.is_empty();
         // Where nothing could be done, calling again at once would be no better.
         Ok(more && left < budget)

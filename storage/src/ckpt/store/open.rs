@@ -49,7 +49,7 @@ impl Store {
     }
 
     /// Removes the files of packs that were never published. Their names are in the catalog as pending; a file the
-    /// catalog does not know at all is not provably ours, and stays.
+    /// catalog does not know at all is not provably ours, and stays. And stat caches of workspaces that are forgotten.
     fn remove_leftovers(&self, report: &mut RecoveryReport) -> Result<()> {
         let present: BTreeSet<PackId> = self.packs.list()?.into_iter().collect();
         let pending = self.catalog.load_pool()?;
@@ -69,6 +69,9 @@ impl Store {
                 self.places.store().join(catalog::FILE).display()
             ));
         }
+        let workspaces = self.catalog.workspaces()?;
+        self.places.remove_other_caches(&self.disk, workspaces.iter().map(|row| &row.workspace.id));
+        self.catalog.keep_spare();
         let written = self.suspect_lost(&present, report).and_then(|()| self.catalog.fill_pool(&*self.ids));
         match written {
             Err(error @ (Error::NoSpace { .. } | Error::Io { .. })) => {

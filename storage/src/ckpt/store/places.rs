@@ -1,5 +1,6 @@
 //! The state directory: what lies where, and whose it is.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -97,6 +98,22 @@ impl Places {
                 Err(Error::io(format!("removing {}", cache.display()), error))
             }
             _ => Ok(()),
+        }
+    }
+
+    /// Removes everything among the stat caches but those of these workspaces: what a crash has left of one that was
+    /// being written anew, or of a workspace that was being forgotten.
+    pub(super) fn remove_other_caches<'a>(
+        &self,
+        disk: &Disk,
+        workspaces: impl Iterator<Item = &'a WorkspaceId>,
+    ) {
+        let wanted: HashSet<PathBuf> = workspaces.map(|workspace| self.cache(workspace)).collect();
+        let found = std::fs::read_dir(self.store.join("cache")).into_iter().flatten().flatten();
+        for cache in found.map(|entry| entry.path()).filter(|cache| !wanted.contains(cache)) {
+            if let Err(error) = disk.unlink(CWD, &cache) {
+                tracing::warn!(%error, cache = %cache.display(), "an old stat cache stays");
+            }
         }
     }
 

@@ -56,7 +56,12 @@ pub(super) struct Place {
 impl Place {
     /// An empty place: nothing in it but an empty directory `ws`.
     pub(super) fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        Self::new_in(&std::env::temp_dir())
+    }
+
+    /// The same in a directory.
+    pub(super) fn new_in(dir: &Path) -> Self {
+        let dir = tempfile::tempdir_in(dir).unwrap();
         std::fs::create_dir(dir.path().join("ws")).unwrap();
         Self { dir, clock: Arc::default() }
     }

@@ -5,7 +5,12 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::Command;
 
+use cofferdam_tests::mount::Mount;
+use cofferdam_tests::{skip, user};
+
 use super::fixture::*;
+use cofferdam_protocol::ckpt::WorkspaceId;
+
 use crate::ckpt::catalog::{Publication, Target};
 use crate::ckpt::error::Error;
 use crate::ckpt::format::{ObjectId, ObjectKind};
@@ -124,4 +129,57 @@ fn a_disk_that_fills_up_in_the_middle_of_a_transaction_leaves_the_catalog_as_it_
     store.delete(&Peer::own(), &ws, &[super::fixture::id("one")], Removal::Unlink).unwrap();
     assert_eq!(checkpoint(&store, &ws, "two"), "created");
     assert_sound(&store, 1);
+}
+
+/// Fills a disk, and lets `remove` take snapshots away; then everything they alone needed can be had again.
+fn makes_room_on_a_full_disk(mount: &Mount, reopened: bool, remove: impl Fn(&Store, &WorkspaceId)) {
+    let place = Place::new();
+    let options = StoreOptions { state_dir: mount.path().join("state"), ..place.options(Disk::default()) };
+    let mut store = Store::open(options.clone()).unwrap().0;
+    let ws = init(&store, place.ws()).unwrap();
+    for (n, name) in (0..).zip(["one", "two", "three"]) {
+        place.write(&[("big", &noise(n, 4_000_000)), ("small", name)]);
+        checkpoint(&store, &ws, name);
+    }
+    place.write(&[("big", "")]);
+    checkpoint(&store, &ws, "four");
+    mount.fill();
+    if reopened {
+        drop(store);
+        store = Store::open(options).unwrap().0;
+    }
+    place.write(&[("big", &noise(9, 1_000_000))]);
+    is_full(store.checkpoint(&Peer::own(), &ws, &named("five")));
+    remove(&store, &ws);
+    assert_eq!(shown(&store).len(), 1);
+    collect_all(&store);
+    assert_eq!(checkpoint(&store, &ws, "five"), "created");
+    assert_sound(&store, 2);
+    mount.free();
+}
+
+#[test]
+fn on_a_disk_without_a_byte_left_snapshots_can_be_removed_and_that_makes_room() {
+    if !user::is_root() {
+        skip!("needs root to mount");
+    }
+    let names = ["one", "two", "three"].map(id);
+    for reopened in [false, true] {
+        for filesystem in ["tmpfs", "ext4"] {
+            let dir = tempfile::tempdir().unwrap();
+            let mount = || match filesystem {
+                "tmpfs" => Mount::tmpfs(&dir.path().join("disk"), 24 << 10),
+                _ => Mount::idle(filesystem, &dir.path().join("disk")),
+            };
+            makes_room_on_a_full_disk(&mount(), reopened, |store, ws| {
+                store.delete(&Peer::own(), ws, &names, Removal::Unlink).unwrap();
+            });
+            makes_room_on_a_full_disk(&mount(), reopened, |store, ws| {
+                // One by one, as a user does.
+                for name in &names {
+                    store.delete(&Peer::own(), ws, std::slice::from_ref(name), Removal::Unlink).unwrap();
+                }
+            });
+        }
+    }
 }

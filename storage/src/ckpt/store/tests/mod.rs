@@ -5,6 +5,7 @@ mod checkpoint;
 mod damage;
 mod death;
 mod diff;
+mod exhaustion;
 mod faults;
 mod fixture;
 mod full_disk;
