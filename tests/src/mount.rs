@@ -101,7 +101,7 @@ impl Mount {
     /// The file `of` a second time, over the file at `at`.
     pub fn bind_file(of: &Path, at: &Path) -> Self {
         run(Command::new("mount").arg("--bind").args([of, at]));
-        Self { at: at.to_owned() }
+        Self { at: at.to_owned(), image: None }
     }
 
     fn new(at: &Path, arguments: &[&str]) -> Self {

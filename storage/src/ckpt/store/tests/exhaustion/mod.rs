@@ -154,11 +154,11 @@ impl Operation {
         scene
     }
 
-    fn old(&self, scene: &Scene) -> State {
+    fn before(&self, scene: &Scene) -> State {
         scene.before.clone()
     }
 
-    fn new(&self, scene: &Scene) -> State {
+    fn after(&self, scene: &Scene) -> State {
         State {
             listed: self.listed.iter().map(|name| (*name).to_owned()).collect(),
             tree: match self.tree {
@@ -220,7 +220,7 @@ impl Operation {
     /// Everything that must hold after whatever happened: the tree is what it may be, the same request succeeds, what
     /// was acknowledged is there, the store is sound, and nothing is left.
     fn ends_well(&self, scene: &Scene, store: Store, may_be: MayBe, what: &str) {
-        let (old, new) = (self.old(scene), self.new(scene));
+        let (old, new) = (self.before(scene), self.after(scene));
         let now = scene.state(&store);
         match may_be {
             MayBe::Old => now.assert_is(&old, &old, what),
