@@ -15,9 +15,6 @@ use crate::pod::error::{Error, Result};
 use crate::pod::export;
 use crate::pod::model::{ExportPage, KeptExport};
 
-/// How many files a statement puts; SQLite takes 32766 values.
-const ROWS: usize = 1000;
-
 #[derive(Queryable)]
 struct ExportRow {
     key: i64,
@@ -237,11 +234,10 @@ fn put_rows<'i>(
     key: i64,
     items: impl Iterator<Item = (usize, &'i ExportItem)>,
 ) -> Result<()> {
-    let row = |(position, item)| ItemRow::of(key, i64::try_from(position).unwrap_or(i64::MAX), item);
-    let rows = items.map(row).collect::<Result<Vec<_>>>()?;
-    // One statement for many, since each column is given a value: most of what a row costs is its statement.
-    for rows in rows.chunks(ROWS) {
-        diesel::replace_into(export_items::table).values(rows).execute(database)?;
+    // One statement for each, which is planned once: one for many would have to be planned anew, and that costs more.
+    for (position, item) in items {
+        let row = ItemRow::of(key, i64::try_from(position).unwrap_or(i64::MAX), item)?;
+        diesel::replace_into(export_items::table).values(&row).execute(database)?;
     }
     Ok(())
 }
