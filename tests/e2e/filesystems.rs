@@ -220,7 +220,8 @@ fn a_read_only_subvolume_in_the_way_is_named_and_one_that_is_not_keeps_nothing_b
         btrfs(&["subvolume", "delete"], &ws.join(at));
     }
     // One that was written to, and then sealed.
-    let changes: [(&str, fn(&Path)); 4] = [
+    type Change = fn(&Path);
+    let changes: [(&str, Change); 4] = [
         ("of/dir", |of| files::set_mtime(of.join("dir"), 1_500_000_000, 1)),
         ("of/dir/file", |of| files::chmod(of.join("dir/file"), 0o600)),
         ("of/dir", |of| files::remove(of.join("dir/file"))),
