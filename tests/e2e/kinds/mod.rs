@@ -1,7 +1,9 @@
 //! Every kind of file in every situation, on every filesystem, for root and for an ordinary user: a snapshot, a change,
 //! the way back, undo. A filesystem gets one daemon, which the whole table of a kind is run over.
 
+mod attributes;
 mod ground;
+mod links;
 mod pairs;
 mod refused;
 mod running;
