@@ -91,10 +91,10 @@ pub(crate) fn pragma(database: &mut SqliteConnection, name: &str) -> QueryResult
     Ok(found.value as u32)
 }
 
-/// What SQLite finds wrong with the file, reading all of it; at most some lines, none if it is sound.
-pub(crate) fn damage(database: &mut SqliteConnection) -> QueryResult<Vec<String>> {
-    let query = "SELECT integrity_check AS line FROM pragma_integrity_check LIMIT 10";
-    let lines: Vec<Line> = diesel::sql_query(query).load(database)?;
+/// What SQLite finds wrong with a table and its indexes, reading all of them; at most some lines, none if all is sound.
+pub(crate) fn damage(database: &mut SqliteConnection, table: &str) -> QueryResult<Vec<String>> {
+    let query = diesel::sql_query("SELECT integrity_check AS line FROM pragma_integrity_check(?) LIMIT 10");
+    let lines: Vec<Line> = query.bind::<Text, _>(table).load(database)?;
     Ok(lines.into_iter().map(|found| found.line).filter(|line| line != "ok").collect())
 }
 

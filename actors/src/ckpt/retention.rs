@@ -96,6 +96,29 @@ mod tests {
         }
 
         #[test]
+        fn a_second_clean_up_finds_nothing_and_a_stricter_rule_removes_the_same_and_more(
+            at in prop::collection::vec((-5i64..5, any::<bool>()), 0..40),
+            count in 0u32..45,
+            age in 0i64..10,
+        ) {
+            let (all, now) = (taken(&at), WallTime(5_000_000_000));
+            let rules = [
+                (CleanupRetention::Count(count), CleanupRetention::Count(count.saturating_sub(1))),
+                (keep(&format!("{}s", age + 1)), keep(&format!("{age}s"))),
+            ];
+            for (rule, stricter) in rules {
+                let going = surplus(&all, &rule, now);
+                let left: Vec<Snapshot> = all.iter().filter(|s| !going.contains(&s.id)).cloned().collect();
+                prop_assert_eq!(surplus(&left, &rule, now), vec![]);
+                let more = surplus(&all, &stricter, now);
+                prop_assert!(going.iter().all(|id| more.contains(id)));
+                // Oldest first, none twice.
+                let place = |id: &SnapshotId| all.iter().position(|s| s.id == *id);
+                prop_assert!(more.iter().map(place).is_sorted_by(|one, other| one < other));
+            }
+        }
+
+        #[test]
         fn an_age_never_removes_a_younger_or_a_pinned_one(
             at in prop::collection::vec((-5i64..5, any::<bool>()), 0..40),
             age in 0i64..10,

@@ -34,6 +34,32 @@ fn removal_is_all_or_none() {
 }
 
 #[test]
+fn the_order_is_that_in_which_snapshots_were_taken_whatever_the_clock_says_and_removal_has_none() {
+    for order in [["b", "d"], ["d", "b"]] {
+        let place = Place::with_files();
+        let store = place.open();
+        let ws = init(&store, place.ws()).unwrap();
+        // Forward, back, and twice the same.
+        for (name, hours) in [("c", 5), ("b", 1), ("e", 9), ("d", 1), ("a", 0)] {
+            place.clock.set_ahead(hours * HOUR);
+            checkpoint(&store, &ws, name);
+        }
+        let names = |store: &Store| shown(store).into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+        assert_eq!(names(&store), ["c", "b", "e", "d", "a"]);
+        store.delete(&Peer::own(), &ws, &order.map(id), Removal::Unlink).unwrap();
+        assert_eq!(names(&store), ["c", "e", "a"]);
+        drop(store);
+        let store = place.open();
+        collect_all(&store);
+        assert_eq!(names(&store), ["c", "e", "a"]);
+        // The one that was taken last is the one with which a tree is compared, not the one with the latest time.
+        let skip = NewSnapshot { skip_unchanged: true, ..named("f") };
+        let same = store.checkpoint(&Peer::own(), &ws, &skip).unwrap();
+        assert_eq!(same, Checkpointed::Unchanged(id("a")));
+    }
+}
+
+#[test]
 fn what_nothing_needs_is_reclaimed_and_the_rest_stays() {
     let place = Place::with_files();
     let store = place.open();
