@@ -111,7 +111,7 @@ impl<'a> Operation<'a> {
         let mut warnings = inspector.warnings;
         drop(rights);
         late.publish()?;
-        let _rights = self.enter()?;
+        let rights = self.enter()?;
         for step in &switch.metas {
             let had = step.old.as_ref().map_or(&[][..], |old| &old.xattrs);
             if self.set(step, had, &step.new)? {
@@ -120,6 +120,15 @@ impl<'a> Operation<'a> {
         }
         disk.step("rollback.metadata").context(|| "set metadata".to_owned())?;
         self.sync(switch)?;
+        // Whoever was on the way into a directory as it was displaced has arrived by now.
+        self.places.forget();
+        let mut inspector = self.inspector(switch, late);
+        for step in &switch.steps {
+            inspector.displaced(step, false, &self.begin.live)?;
+        }
+        warnings.extend(inspector.warnings);
+        drop(rights);
+        late.publish()?;
         Ok(warnings)
     }
 
