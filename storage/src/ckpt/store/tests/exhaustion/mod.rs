@@ -114,6 +114,7 @@ impl FaultHook for Striking {
 }
 
 /// A request, what stands before it, and what it comes to.
+#[must_use = "it proves nothing until it has survived"]
 struct Operation {
     name: &'static str,
     /// Brings a place there, on a sound disk.

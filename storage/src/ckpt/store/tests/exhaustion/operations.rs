@@ -266,7 +266,8 @@ fn a_recovery_that_cleans_up() {
         "recovery after the switch",
         |scene| die_rolling_back(scene, "rollback.done-journaled", 0),
         "one",
-    );
+    )
+    .survives_everything();
 }
 
 #[test]
