@@ -97,6 +97,10 @@ fn serve(
     refuse_btrfs(backend, config.as_deref())?;
     let place = environment.daemon_socket(options.socket.as_deref(), &state_dir);
 
+    // Before the store, which may outgrow a limit on the size of files as it opens, and before there is a socket that a
+    // signal would leave behind.
+    let stopping = CancellationToken::new();
+    signals::listen(stopping.clone())?;
     let (store, recovery) =
         Store::open(StoreOptions { disk: fault::disk_from_env(), ..StoreOptions::new(&state_dir) })?;
     for notice in notices {
@@ -105,9 +109,6 @@ fn serve(
     for line in recovery.lines {
         tracing::warn!("recovery: {line}");
     }
-    // Before there is a socket that a signal would leave behind.
-    let stopping = CancellationToken::new();
-    signals::listen(stopping.clone())?;
     // Clients may connect from here on; they wait until somebody accepts.
     let (ckpt_listener, ckpt_file) = socket::bind(&place, "--socket")?;
     let (control_listener, control_file) = socket::bind(&paths::control_socket(&state_dir), "--state-dir")?;
