@@ -69,8 +69,8 @@ impl Restic {
 
     fn run(&self, arguments: &[&OsStr]) {
         let mut command = quiet("restic");
-        command.arg("--quiet").arg("--no-cache").arg("--insecure-no-password").arg("--repo").arg(&self.0);
-        check(command.args(arguments));
+        command.arg("--quiet").arg("--no-cache").arg("--repo").arg(&self.0);
+        check(command.args(arguments).env("RESTIC_PASSWORD", "rival").env("HOME", "/nonexistent"));
     }
 }
 
