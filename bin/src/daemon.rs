@@ -16,7 +16,7 @@ use cofferdam_storage::fault;
 use tokio_util::sync::CancellationToken;
 
 use crate::paths::{self, Environment, NoHome};
-use crate::socket::{self, Audience, BindError, Limits, SocketFile};
+use crate::socket::{self, Audience, BindError, Limits, Place, SocketFile};
 use crate::terminal::Terminal;
 use crate::{control, logging, session, signals};
 
@@ -110,8 +110,8 @@ fn serve(
         tracing::warn!("recovery: {line}");
     }
     // Clients may connect from here on; they wait until somebody accepts.
-    let (ckpt_listener, ckpt_file) = socket::bind(&place, "--socket")?;
-    let (control_listener, control_file) = socket::bind(&paths::control_socket(&state_dir), "--state-dir")?;
+    let (ckpt_listener, ckpt_file) = bind(&store, &place, "--socket")?;
+    let (control_listener, control_file) = bind(&store, &paths::control_socket(&state_dir), "--state-dir")?;
     let socket = std::path::absolute(&place.path)?;
     // Not worth failing for: only clients that know nothing but the state directory need it.
     let note = socket::note(&socket, &paths::socket_note(&state_dir))
@@ -135,6 +135,15 @@ fn serve(
     let served = cofferdam.run(move |ckpt| adapters.serve(ckpt, stopping)).blocking_recv();
     cofferdam.stop();
     served.unwrap_or(Err(DaemonError::ActorsGone))
+}
+
+/// Listens at a place. A disk that is full, perhaps of snapshots, is no reason not to be there to remove them: a new
+/// name may need space, too.
+fn bind(store: &Store, place: &Place, option: &'static str) -> Result<(UnixListener, SocketFile), BindError> {
+    match socket::bind(place, option) {
+        Err(error) if error.is_no_space() && store.give_up_spare() => socket::bind(place, option),
+        bound => bound,
+    }
 }
 
 /// Another engine than the one asked for would not find the snapshots the user means.

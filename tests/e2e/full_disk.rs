@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use cofferdam_protocol::ckpt::{WsCkptErrorCode as Code, WsCkptRequest, WsCkptResponse};
-use cofferdam_tests::mount::Mount;
+use cofferdam_tests::mount::{Mount, kernel_has};
 use cofferdam_tests::project::noise;
 use cofferdam_tests::site::{Daemon, Site};
 use cofferdam_tests::tree::Tree;
@@ -117,6 +117,30 @@ fn on_a_full_disk_delete_cleanup_and_recover_work() {
             daemon.stop();
         }
     }
+}
+
+#[test]
+fn a_daemon_starts_where_not_even_a_name_can_be_made_and_removes_snapshots() {
+    if !user::is_root() {
+        skip!("needs root to mount");
+    }
+    if !kernel_has("xfs") {
+        skip!("this kernel has no xfs");
+    }
+    // An xfs without a free block takes no new name, not even that of a socket.
+    let (mut site, disk, ws, daemon) = store_on(|site, name| Mount::xfs(&site.path(name)));
+    files::write(ws.join("file"), "two");
+    daemon.checkpoint(&ws, "two");
+    disk.fill();
+    daemon.kill();
+    assert!(std::fs::write(disk.path().join("name"), "").is_err(), "the disk is not full");
+    let daemon = site.start();
+    reading_works(&daemon, &ws, &["one", "two"]);
+    let target = "one".to_owned();
+    assert_eq!(daemon.call(&ask::delete(&ws, "one", false)), WsCkptResponse::DeleteOk { target });
+    disk.free();
+    assert_eq!(site.check(), 1);
+    daemon.stop();
 }
 
 #[test]

@@ -54,6 +54,14 @@ pub(crate) enum BindError {
     Io { what: &'static str, path: PathBuf, source: io::Error, option: &'static str },
 }
 
+impl BindError {
+    /// Whether it failed for want of space.
+    pub(crate) fn is_no_space(&self) -> bool {
+        let Self::Io { source, .. } = self else { return false };
+        matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+    }
+}
+
 /// A socket file that this process made, or a note about one. Removed when dropped, if it is still that file.
 #[derive(Debug)]
 pub(crate) struct SocketFile {

@@ -161,9 +161,14 @@ impl Catalog {
     /// Does something that gives space back or ends what others wait for; on a full disk once more, with the spare.
     fn with_spare<T>(&self, write: impl Fn() -> Result<T>) -> Result<T> {
         match write() {
-            Err(Error::NoSpace { .. }) if as_daemon(|| self.spare.give_up()) => write(),
+            Err(Error::NoSpace { .. }) if self.give_up_spare() => write(),
             done => done,
         }
+    }
+
+    /// Gives back the space that is kept for removals on a full disk. False if there was none.
+    pub(crate) fn give_up_spare(&self) -> bool {
+        as_daemon(|| self.spare.give_up())
     }
 
     /// Has some space ready again for removals on a full disk, if it can be had. The catalog of a store that this

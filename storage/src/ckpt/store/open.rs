@@ -48,6 +48,12 @@ impl Store {
         self.places.state()
     }
 
+    /// Gives back the space that the store keeps for removals on a full disk, so that something else without which
+    /// nothing can be removed has it. False if there was none. Collection or the next start keeps some again.
+    pub fn give_up_spare(&self) -> bool {
+        self.catalog.give_up_spare()
+    }
+
     /// Removes the files of packs that were never published. Their names are in the catalog as pending; a file the
     /// catalog does not know at all is not provably ours, and stays. And stat caches of workspaces that are forgotten.
     fn remove_leftovers(&self, report: &mut RecoveryReport) -> Result<()> {
