@@ -15,7 +15,7 @@ pub(crate) struct Delete {
     /// The snapshot's name, or the unique beginning of one
     #[arg(short, long, value_name = "ID")]
     snapshot: String,
-    /// Also if it is pinned
+    /// Also if it is pinned. It goes to the trash then; without this it is gone for good
     #[arg(long)]
     force: bool,
 }

@@ -68,8 +68,8 @@ impl Recover {
             return Ok(true);
         }
         let question = format!(
-            "Stop looking after {what}? The files stay as they are; the snapshots are no longer to be had, and their \
-             data is removed after 7 days."
+            "Stop looking after {what}? The files stay as they are; the snapshots go to the trash, where they can be \
+             had back for 7 days."
         );
         match invocation.terminal.confirm(&question)? {
             Some(consent) => {
