@@ -128,7 +128,7 @@ fn a_daemon_starts_where_not_even_a_name_can_be_made_and_removes_snapshots() {
         skip!("this kernel has no xfs");
     }
     // An xfs without a free block takes no new name, not even that of a socket.
-    let (mut site, disk, ws, daemon) = store_on(|site, name| Mount::xfs(&site.path(name)));
+    let (site, disk, ws, daemon) = store_on(|site, name| Mount::xfs(&site.path(name)));
     files::write(ws.join("file"), "two");
     daemon.checkpoint(&ws, "two");
     disk.fill();
