@@ -35,6 +35,7 @@ struct List {
 #[derive(Args, Debug)]
 struct Restore {
     /// Its number, as the list shows it
+    #[arg(value_parser = parse_item)]
     item: u64,
     /// The directory of which it becomes a snapshot, or the id of its workspace
     #[arg(short, long, value_name = "PATH")]
@@ -69,6 +70,10 @@ impl Trash {
             }
         }
     }
+}
+
+fn parse_item(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| "write the number that trash list shows".to_owned())
 }
 
 fn as_table(items: &[TrashedReport], offset: Offset) -> String {
@@ -107,6 +112,14 @@ mod tests {
     use cofferdam_protocol::ckpt::Timestamp;
 
     use super::*;
+
+    #[test]
+    fn an_item_is_a_number_and_not_the_name_of_a_snapshot() {
+        assert_eq!(parse_item("17"), Ok(17));
+        for bad in ["", "one", "-1", "1.5"] {
+            assert_eq!(parse_item(bad).unwrap_err(), "write the number that trash list shows", "{bad}");
+        }
+    }
 
     #[test]
     fn the_table_says_what_each_is_and_until_when_it_is_kept() {
