@@ -21,7 +21,7 @@ pub struct Undelivered<M: Repeatable> {
 /// A request whose success makes the identical request fail, or do something else.
 pub trait Repeatable: Clone + Eq + Hash + Send + 'static {
     /// What its success answers.
-    type Answer: Clone + Send + 'static;
+    type Answer: Clone + PartialEq + Send + 'static;
 
     /// About how many bytes it takes to remember it.
     fn weight(&self) -> usize;

@@ -36,8 +36,17 @@ pub(super) struct Repeats {
 /// Requests under way, each with those that came again and wait for its answer.
 type Running<M, T> = HashMap<M, Vec<oneshot::Sender<Result<T, Failure>>>>;
 
-/// Answers that did not reach their client, each with the end of its time.
-pub(super) struct Undeliverable<M: Repeatable>(HashMap<M, (Instant, M::Answer)>);
+/// Answers that did not reach their client.
+pub(super) struct Undeliverable<M: Repeatable>(HashMap<M, Kept<M::Answer>>);
+
+/// An answer that may be needed again.
+struct Kept<A> {
+    answer: A,
+    /// The end of its time.
+    end: Instant,
+    /// How many who asked the same have it to come, or have it: it is not lost before all of them have lost it.
+    others: usize,
+}
 
 /// A request that is joined rather than run beside itself.
 pub(super) trait Joinable:
@@ -105,21 +114,29 @@ impl<M: Repeatable> Default for Undeliverable<M> {
 
 impl<M: Repeatable> Undeliverable<M> {
     /// Keeps an answer for a while; in the place of the oldest if there are too many.
-    fn keep(&mut self, request: M, answer: M::Answer) {
+    fn keep(&mut self, request: M, answer: M::Answer, others: usize) {
         let now = Instant::now();
-        self.0.retain(|_, (end, _)| *end > now);
+        self.0.retain(|_, kept| kept.end > now);
         if self.0.len() >= MAX_REMEMBERED {
-            let oldest = self.0.iter().min_by_key(|(_, (end, _))| *end);
+            let oldest = self.0.iter().min_by_key(|(_, kept)| kept.end);
             if let Some(oldest) = oldest.map(|(request, _)| request.clone()) {
                 self.0.remove(&oldest);
             }
         }
-        self.0.insert(request, (now + REMEMBERED, answer));
+        self.0.insert(request, Kept { answer, end: now + REMEMBERED, others });
+    }
+
+    /// One of those who asked did not get the answer.
+    fn lose(&mut self, request: M, answer: M::Answer) {
+        let shared = self.0.get(&request).filter(|kept| kept.answer == answer);
+        let others = shared.map_or(0, |kept| kept.others.saturating_sub(1));
+        self.keep(request, answer, others);
     }
 
     /// The answer to the identical request, if that was lost.
     fn lost(&self, request: &M) -> Option<&M::Answer> {
-        self.0.get(request).filter(|(end, _)| *end > Instant::now()).map(|(_, answer)| answer)
+        let kept = self.0.get(request).filter(|kept| kept.end > Instant::now() && kept.others == 0);
+        kept.map(|kept| &kept.answer)
     }
 }
 
@@ -175,7 +192,16 @@ impl SnapshotActor {
         if !matches!(&newest.done, LastDone::Undone(rollback) if *rollback == lost.rollback) {
             return None;
         }
-        self.repeats.lost_undos.0.remove(request).map(|(_, answer)| answer)
+        self.repeats.lost_undos.0.remove(request).map(|kept| kept.answer)
+    }
+
+    /// An undo is done, and others who asked the same wait for its answer: whoever of them gets it knows, and asks
+    /// again only to have it taken back.
+    pub(super) fn share_undo(&mut self, request: UndoRollback, answer: &UndoDone) {
+        match self.repeats.undos.get(&request).map_or(0, Vec::len) {
+            0 => {}
+            waiting => self.repeats.lost_undos.keep(request, answer.clone(), waiting + 1),
+        }
     }
 }
 
@@ -184,7 +210,7 @@ impl<M: Rememberable> Handler<Undelivered<M>> for SnapshotActor {
 
     fn handle(&mut self, Undelivered { request, answer }: Undelivered<M>, _: &mut Context<Self>) {
         if request.weight() <= MAX_WEIGHT {
-            M::undeliverable(&mut self.repeats).keep(request, answer);
+            M::undeliverable(&mut self.repeats).lose(request, answer);
         }
     }
 }

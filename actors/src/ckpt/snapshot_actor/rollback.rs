@@ -32,12 +32,15 @@ impl Handler<UndoRollback> for SnapshotActor {
             if let Some(answer) = actor.lost_undo(&request) {
                 return done(answer);
             }
-            actor.joined(request, |actor, UndoRollback { peer, workspace }| {
-                Box::pin(
-                    actor
-                        .find(&peer, &workspace)
-                        .and_then(move |id, actor, _| actor.write(id, workspace, peer, Undo)),
-                )
+            actor.joined(request, |actor, request| {
+                let UndoRollback { peer, workspace } = request.clone();
+                let undone = actor
+                    .find(&peer, &workspace)
+                    .and_then(move |id, actor, _| actor.write(id, workspace, peer, Undo));
+                Box::pin(undone.map_ok(move |answer, actor, _| {
+                    actor.share_undo(request, &answer);
+                    answer
+                }))
             })
         })
     }

@@ -163,6 +163,36 @@ async fn a_lost_undo_is_answered_again_instead_of_being_taken_back() {
 }
 
 #[actix::test]
+async fn an_undo_that_was_joined_is_lost_only_if_nobody_got_its_answer() {
+    let backend = FakeBackend::with(&[]);
+    backend.registered("/p", ALICE, &["one"]);
+    let daemon = Daemon::start(&backend).await;
+    let twice = async || {
+        let mut held = backend.hold("undo");
+        let first = daemon.send(undo("/p"));
+        held.entered().await;
+        let again = daemon.send(undo("/p"));
+        daemon.arrived().await;
+        held.release();
+        let undone = first.await.unwrap().unwrap();
+        assert_eq!(again.await.unwrap().unwrap(), undone);
+        undone
+    };
+    // The first client has lost patience, and the second one knows: who asks a third time wants it taken back.
+    let undone = twice().await;
+    lost(&daemon, undo("/p"), undone.clone()).await;
+    assert_ne!(daemon.ask(undo("/p")).await.unwrap(), undone);
+    assert_eq!(backend.count("undo"), 2);
+
+    let undone = twice().await;
+    for _ in 0..2 {
+        lost(&daemon, undo("/p"), undone.clone()).await;
+    }
+    assert_eq!(daemon.ask(undo("/p")).await.unwrap(), undone);
+    assert_eq!(backend.count("undo"), 3);
+}
+
+#[actix::test]
 async fn a_lost_undo_is_forgotten_after_a_minute_and_by_what_is_rolled_back_or_undone_since() {
     tokio::time::pause();
     let backend = FakeBackend::with(&[]);
