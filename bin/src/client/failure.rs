@@ -53,10 +53,7 @@ impl Failure {
             Self::Shown => return,
             Self::Ckpt(error) => explain(error, verb, program),
             Self::Control(error @ ControlError::Refused { code, .. }) => {
-                let known =
-                    [Code::WorkspaceNotFound, Code::SnapshotAlreadyExists, Code::DiskSpaceInsufficient];
-                let known = known.into_iter().find(|known| known.to_string() == *code);
-                (format!("Error {error}"), known.and_then(|code| hint_of(code, program)))
+                (format!("Error {error}"), hint_of_control(code, program))
             }
             Self::Control(error @ ControlError::Unreachable { .. }) => {
                 (format!("Error: {error}"), Some(START_ONE.to_owned()))
@@ -86,6 +83,17 @@ fn explain(error: &CkptError, verb: &Verb, program: &str) -> (String, Option<Str
         CkptError::Connection { .. } => (format!("Error: {error}"), Some(START_ONE.to_owned())),
         CkptError::Timeout(_) | CkptError::Protocol(_) => (format!("Error: {error}"), None),
     }
+}
+
+/// For a code of the control API.
+fn hint_of_control(code: &str, program: &str) -> Option<String> {
+    // A route it does not know.
+    if code == "NotFound" {
+        return Some("the daemon is of an older version than this program; start it anew".to_owned());
+    }
+    let known = [Code::WorkspaceNotFound, Code::SnapshotAlreadyExists, Code::DiskSpaceInsufficient];
+    let known = known.into_iter().find(|known| known.to_string() == *code);
+    known.and_then(|code| hint_of(code, program))
 }
 
 fn hint_of(code: Code, program: &str) -> Option<String> {

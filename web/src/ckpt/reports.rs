@@ -129,8 +129,8 @@ pub struct UndoReport {
     pub workspace: String,
     /// Its path.
     pub path: String,
-    /// Which rollback was taken back.
-    pub rollback: RollbackReport,
+    /// Which rollback was taken back; a daemon of an older version does not say.
+    pub rollback: Option<RollbackReport>,
     /// Paths that were added, replaced, removed or whose metadata was set back.
     pub changed: u64,
     /// What the user should know.
@@ -219,7 +219,7 @@ impl From<UndoDone> for UndoReport {
         Self {
             workspace: workspace.to_string(),
             path: shown_path(&path),
-            rollback: (&rollback).into(),
+            rollback: Some((&rollback).into()),
             changed: outcome.changed,
             warnings: outcome.warnings.iter().map(WarningReport::from).collect(),
         }

@@ -34,14 +34,20 @@ impl Undo {
 
 /// Which rollback was taken back comes first: it need not be the one that the user thinks of.
 fn as_text(done: &UndoReport, offset: Offset) -> String {
-    let RollbackReport { at, snapshot, undo, .. } = &done.rollback;
+    let what = match &done.rollback {
+        Some(rollback) => described(rollback, offset),
+        None => "last rollback".to_owned(),
+    };
+    format!("Undid the {what} in workspace {}: {} path(s) changed", one_line(&done.workspace), done.changed)
+}
+
+fn described(RollbackReport { at, snapshot, undo, .. }: &RollbackReport, offset: Offset) -> String {
     let what = match snapshot {
         Some(snapshot) => format!("rollback to {}", one_line(snapshot)),
         None if *undo => "undo".to_owned(),
         None => "rollback".to_owned(),
     };
-    let (at, workspace) = (shown_moment(at, offset), one_line(&done.workspace));
-    format!("Undid the {what} of {at} in workspace {workspace}: {} path(s) changed", done.changed)
+    format!("{what} of {}", shown_moment(at, offset))
 }
 
 #[cfg(test)]
@@ -55,12 +61,12 @@ mod tests {
         let done = |snapshot: Option<&str>, undo| UndoReport {
             workspace: "ws-6d5aaa".to_owned(),
             path: "/p".to_owned(),
-            rollback: RollbackReport {
+            rollback: Some(RollbackReport {
                 operation: "0a1b".to_owned(),
                 at: Timestamp::from_unix_nanos(1_767_323_045_123_456_789),
                 snapshot: snapshot.map(str::to_owned),
                 undo,
-            },
+            }),
             changed: 4,
             warnings: Vec::new(),
         };
@@ -74,5 +80,14 @@ mod tests {
                 format!("Undid the {what} of 2026-01-02 11:04:05 in workspace ws-6d5aaa: 4 path(s) changed")
             );
         }
+    }
+
+    #[test]
+    fn a_daemon_that_does_not_name_the_rollback_has_undone_it_all_the_same() {
+        let older = r#"{"workspace":"ws-6d5aaa","path":"/p","changed":4,"warnings":[]}"#;
+        assert_eq!(
+            as_text(&serde_json::from_str(older).unwrap(), Offset::UTC),
+            "Undid the last rollback in workspace ws-6d5aaa: 4 path(s) changed"
+        );
     }
 }
