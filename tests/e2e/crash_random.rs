@@ -206,8 +206,7 @@ fn a_daemon_that_is_killed_at_any_moment_loses_nothing_that_it_acknowledged() {
         let site = site();
         let mut dice = Dice::new(seed ^ 0xc0ff);
         let mut clients =
-            ["one", "two"].map(|name| Client::new(&site, name, seed.wrapping_mul(2) + name.len() as u64));
-        clients[1].dice = Dice::new(seed.wrapping_mul(2) + 1);
+            [("one", 0), ("two", 1)].map(|(name, nth)| Client::new(&site, name, seed.wrapping_mul(2) + nth));
         for kill in 0..KILLS {
             let daemon = site.start();
             let killed = AtomicBool::new(false);

@@ -92,7 +92,7 @@ pub(super) fn programs_go_on(filesystem: Filesystem, who: Who) {
         return;
     };
     if Command::new("python3").arg("-V").output().is_err() {
-        skipped(format_args!("this machine makes no mappings without python3"));
+        skipped(format_args!("python3 is needed to write through mappings"));
         return;
     }
     let (daemon, ws) = (ground.site.start(), &ground.scene.ws);

@@ -10,7 +10,7 @@ use cofferdam_tests::dice::Dice;
 use cofferdam_tests::tree::Tree;
 use cofferdam_tests::{effort, files};
 
-use super::fixture::{Place, assert_sound, collect_all, id, init, named, noise, shown};
+use super::fixture::{Place, assert_sound, collect_all, contents, id, init, named, noise, put_back, shown};
 use crate::ckpt::error::Error;
 use crate::ckpt::model::*;
 use crate::ckpt::{Backend, Store, StoreOptions};
@@ -25,7 +25,7 @@ struct Stock {
     ws: WorkspaceId,
     trees: BTreeMap<&'static str, Tree>,
     /// The files of the sound store.
-    sound: Vec<(PathBuf, Vec<u8>)>,
+    sound: BTreeMap<PathBuf, Vec<u8>>,
 }
 
 impl Stock {
@@ -46,9 +46,8 @@ impl Stock {
             trees.insert(name, Tree::read(&place.ws()));
         }
         drop(store);
-        let mut stock = Self { place, ws, trees, sound: Vec::new() };
-        stock.sound = stock.files();
-        stock
+        let sound = contents(&place.path("state/ckpt"));
+        Self { place, ws, trees, sound }
     }
 
     fn open(&self) -> Result<Store, Error> {
@@ -56,30 +55,12 @@ impl Stock {
         Store::open(options).map(|(store, _)| store)
     }
 
-    /// All files of the store.
-    fn files(&self) -> Vec<(PathBuf, Vec<u8>)> {
-        let root = self.place.path("state/ckpt");
-        let tree = Tree::read(&root);
-        let is_file = |path: &&[u8]| tree.get(path).is_some_and(|node| node.content.is_some());
-        let read = |path: &[u8]| {
-            let path = root.join(std::str::from_utf8(path).unwrap());
-            let content = files::read(&path);
-            (path, content)
-        };
-        tree.paths().filter(is_file).map(read).collect()
-    }
-
     /// Puts the sound store back.
     fn restore(&self) {
-        for (path, _) in self.files() {
-            files::remove(path);
-        }
-        for (path, content) in &self.sound {
-            files::write(path, content);
-        }
+        put_back(&self.place.path("state/ckpt"), &self.sound);
     }
 
-    fn packs(&self) -> Vec<&(PathBuf, Vec<u8>)> {
+    fn packs(&self) -> Vec<(&PathBuf, &Vec<u8>)> {
         let packs = self.sound.iter().filter(|(path, _)| path.extension().is_some_and(|name| name == "pack"));
         packs.collect()
     }
@@ -179,11 +160,11 @@ impl Harm {
                 let range = at(content, from)..at(content, to);
                 content[range].fill(0);
             }),
-            Self::Delete { pack } => files::remove(&packs[pack].0),
+            Self::Delete { pack } => files::remove(packs[pack].0),
             Self::Swap { pack } => {
                 let (one, other) = (packs[pack], packs[(pack + 1) % packs.len()]);
-                files::write(&one.0, &other.1);
-                files::write(&other.0, &one.1);
+                files::write(one.0, other.1);
+                files::write(other.0, one.1);
             }
         }
     }

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use cofferdam_protocol::ckpt::{SnapshotId, WorkspaceId};
+use cofferdam_tests::files;
 
 use crate::ckpt::error::Result;
 use crate::ckpt::model::*;
@@ -228,4 +229,18 @@ pub(super) fn assert_sound(store: &Store, snapshots: u64) {
     let report = store.check(true).unwrap();
     assert_eq!(report.damage, Vec::<String>::new());
     assert_eq!(report.snapshots, snapshots);
+}
+
+/// The content of all regular files below a directory.
+pub(super) fn contents(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let tree = cofferdam_tests::tree::Tree::read(dir);
+    let is_file = |path: &&[u8]| tree.get(path).is_some_and(|node| node.content.is_some());
+    let path = |path: &[u8]| dir.join(std::str::from_utf8(path).unwrap());
+    tree.paths().filter(is_file).map(path).map(|path| (path.clone(), files::read(path))).collect()
+}
+
+/// Has the directory hold these files and no others.
+pub(super) fn put_back(dir: &Path, files: &BTreeMap<PathBuf, Vec<u8>>) {
+    contents(dir).into_keys().for_each(files::remove);
+    files.iter().for_each(|(path, content)| files::write(path, content));
 }

@@ -1,17 +1,13 @@
 //! Small packs become few.
 
-use std::io;
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use cofferdam_protocol::ckpt::WorkspaceId;
 use cofferdam_tests::files;
-use cofferdam_tests::tree::Tree;
+use rustix::io::Errno;
 
 use super::fixture::*;
 use crate::ckpt::{Backend, Store};
-use crate::disk::{Disk, FaultHook, Op};
+use crate::disk::Disk;
+use crate::disk::testing::Faults;
 use crate::peer::Peer;
 
 /// Takes that many snapshots, each with a change of its own.
@@ -75,32 +71,6 @@ fn merging_with_the_least_budget_comes_to_an_end() {
     assert_sound(&store, 36);
 }
 
-/// Lets nothing be done to the disk any more from the operation of that number on.
-#[derive(Debug)]
-struct Dead(AtomicU64);
-
-impl FaultHook for Dead {
-    fn before(&self, _: Op) -> io::Result<()> {
-        match self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)) {
-            Ok(_) => Ok(()),
-            Err(_) => Err(io::Error::other("dead")),
-        }
-    }
-
-    fn step(&self, _: &str) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// The files of the store.
-fn store_files(place: &Place) -> Vec<(PathBuf, Vec<u8>)> {
-    let root = place.path("state/ckpt");
-    let tree = Tree::read(&root);
-    let is_file = |path: &&[u8]| tree.get(path).is_some_and(|node| node.content.is_some());
-    let path = |path: &[u8]| root.join(std::str::from_utf8(path).unwrap());
-    tree.paths().filter(is_file).map(path).map(|path| (path.clone(), files::read(path))).collect()
-}
-
 #[test]
 fn merging_that_is_cut_short_anywhere_loses_nothing_and_leaves_nothing() {
     let place = Place::with_files();
@@ -108,25 +78,22 @@ fn merging_that_is_cut_short_anywhere_loses_nothing_and_leaves_nothing() {
     let ws = init(&store, place.ws()).unwrap();
     take(&store, &place, &ws, 0..17);
     drop(store);
-    let sound = store_files(&place);
+    let root = place.path("state/ckpt");
+    let sound = contents(&root);
     for nth in 0.. {
-        store_files(&place).into_iter().for_each(|(path, _)| files::remove(path));
-        sound.iter().for_each(|(path, content)| files::write(path, content));
-        let hook = Arc::new(Dead(AtomicU64::new(u64::MAX)));
-        let store = Store::open(place.options(Disk::with_faults(hook.clone()))).unwrap().0;
-        hook.0.store(nth, Ordering::Relaxed);
-        let mut ended = Ok(true);
-        while let Ok(true) = ended {
-            ended = store.collect(u64::MAX);
+        put_back(&root, &sound);
+        let faults = Faults::new(nth, Errno::IO, true);
+        if let Ok((store, _)) = Store::open(place.options(Disk::with_faults(faults.clone()))) {
+            while let Ok(true) = store.collect(u64::MAX) {}
         }
-        drop(store);
+        let left = place.packs();
         let store = place.open();
         assert_sound(&store, 17);
         collect_all(&store);
         assert_sound(&store, 17);
         assert_eq!(place.packs(), 2, "operation {nth}");
-        if ended.is_ok() {
-            assert!(nth > 8, "only {nth} operations");
+        if !faults.happened() {
+            assert_eq!(left, 2, "merged before the store was opened again");
             break;
         }
     }
