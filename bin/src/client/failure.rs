@@ -117,3 +117,16 @@ fn hint_of(code: Code, program: &str) -> Option<String> {
         | Code::WriteLockConflict => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_daemon_that_lacks_a_route_is_to_be_started_anew_and_other_codes_are_no_reason() {
+        let hint = |code| hint_of_control(code, "cofferdam ckpt").unwrap_or_default();
+        assert!(hint("NotFound").contains("older version"), "{}", hint("NotFound"));
+        assert!(hint("WorkspaceNotFound").contains("cofferdam ckpt init"), "{}", hint("WorkspaceNotFound"));
+        assert_eq!(hint("SnapshotNotFound"), "");
+    }
+}

@@ -254,9 +254,6 @@ fn make_special(dir: &Path) {
             files::set_mtime(dir.join(name).join(kind), 1_200_000_000, 3);
         }
     }
-    // Somebody waits behind this one, and its program still runs.
-    let bound = std::os::unix::net::UnixDatagram::bind(dir.join("bound"));
-    drop(bound);
 }
 
 fn change_special(dir: &Path) {
@@ -265,7 +262,6 @@ fn change_special(dir: &Path) {
     }
     files::set_mtime(dir.join("changed/link"), 1_300_000_000, 3);
     files::remove(dir.join("removed"));
-    files::remove(dir.join("bound"));
 }
 
 /// Names that programs mistake for something else.
