@@ -297,9 +297,10 @@ impl Failure {
                 "disk I/O error" | "unable to open database file" => {
                     Error::Io { what: "catalog".to_owned(), source: std::io::Error::other(info.message()) }
                 }
-                "database disk image is malformed" | "file is not a database" => {
-                    Error::Corrupt(format!("catalog: {}", info.message()))
-                }
+                "database disk image is malformed" | "file is not a database" => Error::Corrupt(format!(
+                    "catalog: {}; put {FILE} of the state directory back from a backup",
+                    info.message()
+                )),
                 message => Error::Catalog(message.to_owned()),
             },
             other => Error::Catalog(other.to_string()),

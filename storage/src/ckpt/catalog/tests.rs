@@ -84,11 +84,12 @@ fn nothing_is_published_into_a_snapshot_that_is_gone() {
 }
 
 #[test]
-fn a_file_that_is_no_database_is_damage() {
+fn a_file_that_is_no_database_is_damage_and_the_error_says_what_to_do() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("catalog.sqlite3"), "x".repeat(10_000)).unwrap();
     let error = Catalog::open(&Disk::default(), dir.path()).map(drop).unwrap_err();
     assert!(matches!(error, Error::Corrupt(_)), "{error}");
+    assert!(error.to_string().contains("put catalog.sqlite3 of the state directory back"), "{error}");
 }
 
 #[test]
