@@ -102,10 +102,11 @@ impl Planner<'_> {
                 );
                 return Visit::Over;
             }
-            (Directory(_), Directory(None)) => {
+            (Directory(listed), Directory(None)) => {
                 self.warn(path, WarningKind::Unreadable);
-                if !self.owns(old) {
-                    // Somebody else's, with nothing to give back in it: no reason to refuse the rest.
+                // Somebody else's, with nothing to give back in it, is no reason to refuse the rest. And one that can be
+                // listed by now stays so: closed again, it would keep an undo out, too.
+                if listed.is_some() || !self.owns(old) {
                     return Visit::Over;
                 }
             }

@@ -88,6 +88,30 @@ fn what_became_unreadable_is_not_removed_without_a_copy() {
 }
 
 #[test]
+fn a_directory_that_was_opened_since_is_not_closed_again() {
+    let lab = lab().unwrap_or_else(Lab::new);
+    files::write(lab.at("closed/file"), "whatever it was");
+    if is_root() {
+        give_all(lab.ws(), NOBODY);
+    }
+    files::chmod(lab.at("closed"), 0);
+    let target = lab.capture();
+    files::chmod(lab.at("closed"), 0o755);
+    files::write(lab.at("closed/new"), "live");
+    files::write(lab.at("other"), "live");
+    if is_root() {
+        give_all(lab.ws(), NOBODY);
+    }
+    let (before, live) = (lab.tree(), lab.capture());
+    let warned: Vec<_> = lab.roll_back(&target).warnings.into_iter().map(|w| w.path.to_string()).collect();
+    assert_eq!(warned, ["closed"]);
+    assert!(!lab.at("other").exists());
+    assert_eq!(files::read(lab.at("closed/new")), b"live");
+    lab.roll_back(&live);
+    before.assert_same(&lab.tree(), "undone");
+}
+
+#[test]
 fn what_was_kept_before_the_rollback_failed_is_durable_before_it_is_removed() {
     let lab = lab().unwrap_or_else(Lab::new);
     files::mkdir(lab.at("dir"));
