@@ -3,6 +3,9 @@
 //! One process has a database at a time, and one connection, which holds it exclusively: so SQLite keeps the index of
 //! its log in memory instead of in a mapped file, and a full disk can neither keep a program from starting nor kill
 //! it in a page fault. Nobody else can read, so the log cannot grow for somebody's sake either.
+//!
+//! One row that a key names is asked for with `get_result`, not with `first`: that binds a LIMIT, for which SQLite plans
+//! the statement anew each time.
 
 use std::fmt::Write;
 use std::fs::File;

@@ -349,7 +349,6 @@ impl Catalog {
                 .inner_join(packs::table)
                 .filter(objects::id.eq(&id.0[..]))
                 .select((packs::id, packs::state, objects::block, objects::start, objects::length))
-                // Not `first`, which binds a LIMIT: SQLite would plan the statement anew each time, once for each file.
                 .get_result(database)
                 .optional()?;
             let Some((pack, state, block, start, length)) = row else { return Ok(None) };
@@ -378,7 +377,7 @@ impl ObjectIndex for Catalog {
 /// publish, that the pack still is live.
 fn insert_pack(database: &mut SqliteConnection, pack: &NewPack) -> Attempt<BTreeSet<PackId>> {
     let pending = packs::table.filter(packs::id.eq(&pack.id.0[..]).and(packs::state.eq(PENDING)));
-    let key: i64 = pending.select(packs::key).first(database)?;
+    let key: i64 = pending.select(packs::key).get_result(database)?;
     let mut elsewhere = BTreeSet::new();
     // Sorted, so that the tree of the table is filled from left to right.
     let mut sorted: Vec<_> = pack.objects.iter().collect();
@@ -443,7 +442,7 @@ fn is_current(
 ) -> Attempt<bool> {
     if let Some(base) = base {
         let current: Option<Vec<u8>> =
-            workspaces::table.find(workspace).select(workspaces::last_capture).first(database)?;
+            workspaces::table.find(workspace).select(workspaces::last_capture).get_result(database)?;
         if current.as_deref() != Some(&base.0[..]) {
             return Ok(false);
         }

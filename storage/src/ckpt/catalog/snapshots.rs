@@ -182,7 +182,7 @@ impl Catalog {
         self.read(|database| {
             let row: Option<Raw> = shown()
                 .filter(snapshots::workspace.eq(workspace).and(snapshots::name.eq(name.as_str())))
-                .first(database)
+                .get_result(database)
                 .optional()?;
             let row = row.map(Raw::row).transpose()?;
             match row {
@@ -273,7 +273,7 @@ impl Catalog {
     pub(crate) fn safety_of(&self, workspace: i64, op: &str) -> Result<Option<SafetyRow>> {
         self.read(|database| {
             let row: Option<Raw> =
-                safeties(workspace).filter(snapshots::name.eq(op)).first(database).optional()?;
+                safeties(workspace).filter(snapshots::name.eq(op)).get_result(database).optional()?;
             row.map(|row| row.safety()).transpose()
         })
     }

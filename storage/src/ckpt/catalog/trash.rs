@@ -54,7 +54,7 @@ impl Catalog {
                 .filter(snapshots::key.eq(key(item)?))
                 .filter(snapshots::trashed_at.is_not_null())
                 .select((snapshots::manifest, workspaces::owner))
-                .first(database)
+                .get_result(database)
                 .optional()?;
             match row {
                 Some((manifest, of)) if i64::from(owner) == of => object_id(&manifest),
@@ -79,7 +79,7 @@ impl Catalog {
                 .filter(snapshots::key.eq(key(item)?))
                 .filter(snapshots::trashed_at.is_not_null())
                 .select((Raw::as_select(), snapshots::kind, workspaces::owner))
-                .first(database)
+                .get_result(database)
                 .optional()?;
             let Some((mut row, kind, _)) =
                 found.filter(|(_, _, owner)| *owner == i64::from(workspace.workspace.owner))

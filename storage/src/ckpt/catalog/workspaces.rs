@@ -78,7 +78,7 @@ impl Catalog {
     /// The registered workspace of that id.
     pub(crate) fn workspace(&self, id: &WorkspaceId) -> Result<Option<WorkspaceRow>> {
         self.read(|database| {
-            let row = registered().filter(workspaces::id.eq(id.as_str())).first(database).optional()?;
+            let row = registered().filter(workspaces::id.eq(id.as_str())).get_result(database).optional()?;
             row.map(Raw::row).transpose()
         })
     }
@@ -94,7 +94,7 @@ impl Catalog {
     ) -> Result<Registered> {
         self.write_roots(|database| {
             let bytes = path.as_os_str().as_bytes();
-            let known = registered().filter(workspaces::path.eq(bytes)).first(database).optional()?;
+            let known = registered().filter(workspaces::path.eq(bytes)).get_result(database).optional()?;
             let known = known.map(Raw::row).transpose()?;
             match known {
                 Some(row) if row.workspace.owner == owner && row.identity == *identity => {

@@ -2,8 +2,9 @@
 //!
 //! A file `<op>.journal` with a magic and a version, then up to three records: [`Begin`], written before anything is
 //! touched; [`Switch`], written when all that is new is staged and durable; and a [`Verdict`], for which the second
-//! record leaves room, so that a full disk cannot keep a rollback from ending. Each is followed by its BLAKE3 hash;
-//! a record that is torn counts as absent.
+//! record leaves room, so that a full disk cannot keep a rollback from ending. A record that is torn counts as absent,
+//! since what needs it was not begun. After one that is damaged nobody knows how far the rollback came, so whatever it
+//! has displaced stays.
 
 use std::fs::File;
 use std::io;
@@ -15,6 +16,7 @@ use cofferdam_protocol::ckpt::WorkspaceId;
 use rustix::fs::{Mode, OFlags};
 
 use super::places::Seen;
+use super::records::{self, FRAME, Found, Kind, record};
 use crate::ckpt::FileKind;
 use crate::ckpt::error::{Context, Error, Result};
 use crate::ckpt::format::{Decoder, Encoder, Malformed, Meta, ObjectId, Timestamp};
@@ -243,85 +245,46 @@ pub(super) fn operations(dir: BorrowedFd<'_>) -> io::Result<Vec<String>> {
 
 /// What the journal of `op` says; `None` if it was cut short before anything was touched.
 pub(super) fn read(dir: BorrowedFd<'_>, op: &str) -> Result<Option<Contents>> {
-    let what = || format!("read the journal of rollback {op}");
-    let name =
-        Name::new(file_name(op)).map_err(|_| Error::Corrupt(format!("journal name of rollback {op}")))?;
-    let Some(bytes) = crate::durable::read(dir, &name, u64::MAX - 1).context(what)? else { return Ok(None) };
-    let Some((header, rest)) = bytes.split_at_checked(HEADER) else { return Ok(None) };
+    let what = || format!("the journal of rollback {op}");
+    let name = Name::new(file_name(op)).map_err(|_| Error::Corrupt(format!("name of {}", what())))?;
+    let read = crate::durable::read(dir, &name, u64::MAX - 1).context(|| format!("read {}", what()))?;
+    let Some(bytes) = read else { return Ok(None) };
+    let Some((header, _)) = bytes.split_at_checked(HEADER) else { return Ok(None) };
     let (magic, version) = header.split_at(MAGIC.len());
     let version = version.try_into().map(u32::from_le_bytes).unwrap_or_default();
     if magic == MAGIC && version != VERSION {
         return Err(Error::NewerFormat { what: what(), found: version, known: VERSION });
     }
-    let mut records = Records(rest);
-    let Some((Kind::Begin, begin)) = records.next().filter(|_| magic == MAGIC) else {
-        // The first record is written with the file; more behind it than the room of a torn one is damage.
-        let len = rest.first_chunk().map_or(0, |len| u64::from_le_bytes(*len));
-        let torn =
-            len.saturating_add(FRAME as u64) >= rest.len() as u64 || rest.iter().all(|byte| *byte == 0);
-        return if torn { Ok(None) } else { Err(Error::Corrupt(what())) };
+    let damaged = || {
+        Error::Corrupt(format!(
+            "{}: what it has put aside stays in the workspace, in .cofferdam-{op}; take from there what is needed, \
+             remove {op}.journal from the state directory, and after a restart the tree before it is in the trash",
+            what()
+        ))
     };
-    let damaged = |malformed: Malformed| Error::Corrupt(format!("{}: {malformed}", what()));
-    let begin = Begin::decode(begin).map_err(damaged)?;
-    let Some((Kind::Switch, switch)) = records.next() else {
-        return Ok(Some(Contents { begin, switch: None, verdict: None }));
+    let (begin, at) = match records::find(&bytes, HEADER) {
+        Found::Sound(Kind::Begin, begin, end) if magic == MAGIC => (begin, end),
+        Found::Torn => return Ok(None),
+        _ => return Err(damaged()),
     };
-    let switch = Switch::decode(switch).map_err(damaged)?;
-    let verdict = match records.next() {
-        Some((Kind::Done, _)) => Some(Verdict::Done),
-        Some((Kind::Back, _)) => Some(Verdict::Back),
-        _ => None,
+    let begin = Begin::decode(begin).map_err(|_| damaged())?;
+    let (switch, at) = match records::find(&bytes, at) {
+        Found::Sound(Kind::Switch, switch, end) => (switch, end),
+        Found::Torn => return Ok(Some(Contents { begin, switch: None, verdict: None })),
+        _ => return Err(damaged()),
+    };
+    let switch = Switch::decode(switch).map_err(|_| damaged())?;
+    let verdict = match records::verdict(&bytes, at) {
+        Found::Sound(Kind::Done, ..) => Some(Verdict::Done),
+        Found::Sound(Kind::Back, ..) => Some(Verdict::Back),
+        Found::Torn => None,
+        _ => return Err(damaged()),
     };
     Ok(Some(Contents { begin, switch: Some(switch), verdict }))
 }
 
 fn file_name(op: &str) -> Vec<u8> {
     [op.as_bytes(), SUFFIX].concat()
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-enum Kind {
-    Begin = 1,
-    Switch = 2,
-    Done = 3,
-    Back = 4,
-}
-
-/// What a record has beside its content.
-const FRAME: usize = size_of::<u64>() + 1 + blake3::OUT_LEN;
-
-/// Length, kind, content, hash of kind and content.
-fn record(kind: Kind, content: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(content.len() + FRAME);
-    bytes.extend_from_slice(&(content.len() as u64).to_le_bytes());
-    bytes.push(kind as u8);
-    bytes.extend_from_slice(content);
-    let hash = blake3::hash(&bytes[size_of::<u64>()..]);
-    bytes.extend_from_slice(hash.as_bytes());
-    bytes
-}
-
-/// The sound records at the start of some bytes.
-struct Records<'a>(&'a [u8]);
-
-impl<'a> Iterator for Records<'a> {
-    type Item = (Kind, &'a [u8]);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let (len, rest) = self.0.split_first_chunk()?;
-        let len = usize::try_from(u64::from_le_bytes(*len)).ok()?;
-        let (hashed, rest) = rest.split_at_checked(len.checked_add(1)?)?;
-        let (hash, rest) = rest.split_at_checked(blake3::OUT_LEN)?;
-        if blake3::hash(hashed).as_bytes() != hash {
-            return None;
-        }
-        self.0 = rest;
-        let (kind, content) = hashed.split_first()?;
-        let kind =
-            [Kind::Begin, Kind::Switch, Kind::Done, Kind::Back].into_iter().find(|k| *k as u8 == *kind)?;
-        Some((kind, content))
-    }
 }
 
 impl Begin {

@@ -13,6 +13,7 @@ mod operation;
 mod places;
 mod plan;
 mod preflight;
+mod records;
 mod recover;
 mod rights;
 mod stage;
@@ -235,13 +236,16 @@ impl Attempt<'_, '_> {
                 }
                 error
             }
-            Err(second) => Error::Io {
-                what: format!(
+            Err(second) => {
+                let what = format!(
                     "{error}; taking the rollback back failed as well and is tried again \
                      when the workspace is next used or the daemon next starts"
-                ),
-                source: std::io::Error::other(second),
-            },
+                );
+                match second {
+                    Error::NoSpace { .. } => Error::NoSpace { what },
+                    second => Error::Io { what, source: std::io::Error::other(second) },
+                }
+            }
         }
     }
 }

@@ -25,6 +25,8 @@ pub struct Recovered {
     pub op: String,
     /// How it ended; the error text if it is still pending.
     pub outcome: std::result::Result<Outcome, String>,
+    /// Whether a full disk is why it is still pending.
+    pub no_space: bool,
     /// Newer things that were found and kept.
     pub warnings: Vec<Warning>,
 }
@@ -61,8 +63,9 @@ pub fn recover(
             }
             Err(error) => (None, Err(error)),
         };
+        let no_space = matches!(outcome, Err(Error::NoSpace { .. }));
         let outcome = outcome.map_err(|error| error.to_string());
-        all.push(Recovered { workspace, op, outcome, warnings });
+        all.push(Recovered { workspace, op, outcome, no_space, warnings });
     }
     Ok(all)
 }

@@ -280,7 +280,7 @@ impl<'a> Check<'a> {
 }
 
 /// What is wrong with something that could not be read; the error itself if it says nothing about what is stored.
-fn damage_of(error: Error) -> Result<String> {
+pub(super) fn damage_of(error: Error) -> Result<String> {
     match error {
         Error::Corrupt(what) => Ok(what),
         Error::Io { ref source, .. } if is_shortage(source) => Err(error),

@@ -2,15 +2,16 @@
 //!
 //! First the objects that snapshots need are marked. Packs without any are condemned; of those that are more than
 //! half garbage, or damaged elsewhere, or many and small, what is needed goes into a new pack, and then they are
-//! condemned too. A condemned pack is removed when
-//! nobody reads any more who may have looked up something in it. Each condemnation is one transaction, which does not
-//! happen if anything published since the marking relies on the pack; so it can be cut short anywhere.
+//! condemned too. A condemned pack is removed when nobody reads any more who may have looked up something in it. Each
+//! condemnation is one transaction, which does not happen if anything published since the marking relies on the pack;
+//! so it can be cut short anywhere.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError, TryLockError};
 use std::time::Duration;
 
 use super::Store;
+use super::check::damage_of;
 use super::reach::Reach;
 use crate::ckpt::catalog::{Catalog, PACKS_AT_ONCE, PackRow, PackState};
 use crate::ckpt::error::{Context, Error, Result};
@@ -22,7 +23,7 @@ use crate::clock::WallTime;
 pub(super) const TRASH: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// Packs of these lengths, in bytes, are merged, each kind with its like, when there are [`MERGED`] of a kind: so
-/// however many checkpoints there are, packs stay few, and no object is moved for that more than once per kind.
+/// however many checkpoints there are, packs stay few, and an object is moved for that a few times at most.
 const SMALL: [std::ops::Range<u64>; 3] = [0..32 << 10, 32 << 10..512 << 10, 512 << 10..4 << 20];
 /// How many small packs become one.
 const MERGED: usize = 16;
@@ -72,7 +73,7 @@ impl Store {
             let plan = self.mark(&mut progress).map_err(|error| match error {
                 Error::Corrupt(damage) => Error::Corrupt(format!(
                     "{damage}; nothing can be reclaimed until the snapshots that a check names as damaged are \
-                     mended or deleted"
+                     mended or deleted; a safety snapshot goes seven days after the next rollback of its workspace"
                 )),
                 other => other,
             })?;
@@ -95,7 +96,7 @@ impl Store {
         let mut needed = Reach::default();
         for root in roots {
             // A damaged snapshot hides what it needs, so nothing may go as long as it is there.
-            needed.add(&*self.reader, root)?;
+            needed.add(&*self.reader, root).map_err(as_damage)?;
         }
         needed.seal();
         let mut usage: HashMap<i64, Usage> = HashMap::new();
@@ -118,9 +119,8 @@ impl Store {
         // Damaged ones alone: what cannot be read of one keeps no other.
         let groups = small_groups(&dense).chain(damaged.into_iter().map(|pack| vec![pack])).collect();
         for some in [dead, ruined].concat().chunks(PACKS_AT_ONCE) {
-            if self.catalog.condemn_unused(generation, some)? {
-                self.condemned(progress)?;
-            }
+            let condemned = self.catalog.condemn_unused(generation, some);
+            self.condemned(progress, condemned)?;
         }
         Ok(Plan { generation, needed, sparse, groups })
     }
@@ -166,13 +166,11 @@ impl Store {
             return Err(error);
         }
         let written = self.finish(id, writer)?;
-        let condemned = self.catalog.condemn(plan.generation, victims, written.pack.as_ref())?;
-        if written.pack.is_none() || !condemned {
+        let condemned = self.catalog.condemn(plan.generation, victims, written.pack.as_ref());
+        if matches!(condemned, Ok(false)) || (condemned.is_ok() && written.pack.is_none()) {
             self.discard(id);
         }
-        if condemned {
-            self.condemned(progress)?;
-        }
+        self.condemned(progress, condemned)?;
         self.step("collect.rewritten")
     }
 
@@ -189,14 +187,14 @@ impl Store {
                 let is_here = || self.catalog.find(id).map(|at| at.is_some_and(|at| at.pack == victim.id));
                 if plan.needed.contains(id) && is_here()? {
                     let (kind, bytes) = match kind {
-                        Some(kind) => (kind, reader.get(kind, id)?),
-                        None => reader.get_any(id)?,
+                        Some(kind) => (kind, reader.get(kind, id).map_err(as_damage)?),
+                        None => reader.get_any(id).map_err(as_damage)?,
                     };
                     writer.put(kind, &bytes)?;
                 }
                 Ok(())
             };
-            match read_index(&*self.packs, &victim.id) {
+            match read_index(&*self.packs, &victim.id).map_err(as_damage) {
                 Ok(index) => index.iter().try_for_each(|object| copy(Some(object.kind), &object.id))?,
                 // The catalog knows as well what is where, but for the kinds.
                 Err(Error::Corrupt(_)) => {
@@ -208,9 +206,13 @@ impl Store {
         Ok(())
     }
 
-    /// Packs were condemned: they go when everybody is done who reads now.
-    fn condemned(&self, progress: &mut Progress) -> Result<()> {
+    /// If packs were condemned, they go when everybody is done who reads now. After an error they may be all the same.
+    fn condemned(&self, progress: &mut Progress, condemned: Result<bool>) -> Result<()> {
+        if matches!(condemned, Ok(false)) {
+            return Ok(());
+        }
         progress.condemned_in = Some(self.readers.advance());
+        condemned?;
         self.step("collect.condemned")
     }
 
@@ -240,6 +242,11 @@ impl Store {
         self.step("collect.removed")?;
         self.catalog.forget_packs(&gone)
     }
+}
+
+/// What a disk cannot read is lost, like what is not as it was: it keeps nothing else from being reclaimed.
+fn as_damage(error: Error) -> Error {
+    damage_of(error).map_or_else(|shortage| shortage, Error::Corrupt)
 }
 
 /// Small packs, oldest first, in groups that are to become one pack each.

@@ -110,16 +110,16 @@ impl Store {
         }
         // To say what is wrong if it is not there.
         drop(open_root(row)?);
-        let mut unfinished = String::new();
+        let (mut unfinished, mut no_space) = (String::new(), false);
         for recovered in self.run_recovery(Some(&row.workspace.id))? {
             tracing::info!("{}", line(&recovered));
+            no_space |= recovered.no_space;
             unfinished.extend(recovered.outcome.err());
         }
+        let what = || "a rollback that was cut short has to be finished first".to_owned();
         match self.has_journal(row)? {
-            true => Err(Error::Io {
-                what: "a rollback that was cut short has to be finished first".to_owned(),
-                source: std::io::Error::other(unfinished),
-            }),
+            true if no_space => Err(Error::NoSpace { what: what() }),
+            true => Err(Error::io(what(), std::io::Error::other(unfinished))),
             false => Ok(()),
         }
     }
@@ -152,7 +152,7 @@ impl Store {
 }
 
 fn line(recovered: &Recovered) -> String {
-    let Recovered { workspace, op, outcome, warnings } = recovered;
+    let Recovered { workspace, op, outcome, warnings, .. } = recovered;
     let workspace = workspace.as_ref().map_or("unknown workspace", |workspace| workspace.as_str());
     let mut line = match outcome {
         Ok(Outcome::Finished) => format!("{workspace}: finished rollback {op}"),

@@ -67,7 +67,7 @@ impl PodDb {
                 }
                 match exports::table
                     .find(key)
-                    .first(database)
+                    .get_result(database)
                     .and_then(|row: ExportRow| row.record(database, page))
                 {
                     Ok(record) => {
@@ -90,7 +90,7 @@ impl PodDb {
         let page = ExportPage { export: Some(id.to_owned()), item_offset: 0, item_limit: usize::MAX };
         self.read(|database| {
             let row: Option<ExportRow> =
-                exports::table.filter(exports::id.eq(id)).first(database).optional()?;
+                exports::table.filter(exports::id.eq(id)).get_result(database).optional()?;
             let Some(mut row) = row else { return Ok(None) };
             let notes = std::mem::take(&mut row.notes);
             Ok(Some(KeptExport { record: row.record(database, &page)?, notes }))
@@ -134,7 +134,7 @@ impl ExportRow {
     fn record(self, database: &mut SqliteConnection, page: &ExportPage) -> QueryResult<ExportRecord> {
         let all = export_items::table.filter(export_items::export.eq(self.key));
         // Counted without gaps: the last one tells how many there are.
-        let last: Option<i64> = all.select(diesel::dsl::max(export_items::position)).first(database)?;
+        let last: Option<i64> = all.select(diesel::dsl::max(export_items::position)).get_result(database)?;
         let first = i64::try_from(page.item_offset).unwrap_or(i64::MAX);
         let end = first.saturating_add(i64::try_from(page.item_limit).unwrap_or(i64::MAX));
         let rows: Vec<ItemRow> = all
@@ -212,7 +212,7 @@ pub(super) fn insert(database: &mut SqliteConnection, record: &ExportRecord) -> 
             exports::legacy.eq(record.legacy),
         ))
         .execute(database)?;
-    let key: i64 = known.select(exports::key).first(database)?;
+    let key: i64 = known.select(exports::key).get_result(database)?;
     put_rows(database, key, record.items.iter().enumerate())?;
     Ok(true)
 }

@@ -69,7 +69,7 @@ impl PodDb {
             };
             let entries = rows.into_iter().map(entry).collect();
             let notes: Option<String> =
-                legacy_notes::table.find(task).select(legacy_notes::notes).first(database).optional()?;
+                legacy_notes::table.find(task).select(legacy_notes::notes).get_result(database).optional()?;
             let notes = notes.and_then(|notes| serde_json::from_str(&notes).ok());
             Ok(LegacyLog { entries, truncated: false, notes })
         })
@@ -78,6 +78,6 @@ impl PodDb {
 
 /// The row that the next task gets.
 pub(super) fn next_row(database: &mut SqliteConnection) -> Result<i64> {
-    let newest: Option<i64> = tasks::table.select(diesel::dsl::max(tasks::row)).first(database)?;
+    let newest: Option<i64> = tasks::table.select(diesel::dsl::max(tasks::row)).get_result(database)?;
     Ok(newest.unwrap_or(0).saturating_add(1))
 }

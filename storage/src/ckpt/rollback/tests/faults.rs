@@ -272,3 +272,17 @@ fn a_disk_that_fills_up_before_the_switch_leaves_the_old_tree_and_no_trace() {
         scene.lab.assert_nothing_left();
     }
 }
+
+#[test]
+fn a_disk_on_which_no_verdict_can_be_written_is_said_to_be_full_and_the_rollback_ends_later() {
+    let scene = Scene::new();
+    let full = Arc::new(Full { from: "rollback.switched", full: Default::default() });
+    let disk = Disk::with_faults(full);
+    let (result, late) = scene.lab.attempt(&disk, &scene.target);
+    assert!(matches!(&result, Err(Error::NoSpace { what }) if what.contains("tried again")), "{result:?}");
+    assert_eq!(late.settled, None);
+    let again = scene.lab.recover(&disk);
+    assert!(again[0].no_space && again[0].outcome.is_err(), "{again:?}");
+    assert_eq!(scene.lab.recover(&Disk::default())[0].outcome, Ok(Outcome::Finished));
+    scene.lab.assert_nothing_left();
+}

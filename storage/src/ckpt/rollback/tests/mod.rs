@@ -2,6 +2,7 @@
 #![allow(clippy::disallowed_methods, reason = "a user renames and removes files")]
 
 mod basics;
+mod damaged;
 mod faults;
 mod filesystems;
 mod hardlinks;

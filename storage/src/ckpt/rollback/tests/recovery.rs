@@ -7,7 +7,7 @@ use cofferdam_tests::files;
 use super::*;
 
 /// A rollback that died when it reached a step for the nth time, as if the machine had lost power.
-fn dead_at(lab: &Lab, target: &Manifest, step: &'static str, nth: usize) {
+pub(super) fn dead_at(lab: &Lab, target: &Manifest, step: &'static str, nth: usize) {
     let (result, _) = lab.attempt(&dying_at(step, nth), target);
     assert!(result.is_err(), "{result:?}");
 }
@@ -43,7 +43,7 @@ impl FaultHook for Dead {
 }
 
 /// Four files to replace and two to remove, in the order of the steps: `gone-1`, `gone-2`, `file-1` … `file-4`.
-fn scene() -> (Lab, Manifest) {
+pub(super) fn scene() -> (Lab, Manifest) {
     let lab = Lab::new();
     for n in 1..5 {
         files::write(lab.at(&format!("file-{n}")), format!("target {n}"));
@@ -211,14 +211,7 @@ fn a_journal_cut_anywhere_counts_for_what_is_whole_in_it() {
         }
     }
     assert!(seen.iter().all(|count| *count > 30), "{seen:?}");
-    // A bit that turned in the first record, with more records behind it, is damage and not a crash.
-    let mut damaged = whole.clone();
-    damaged[40] ^= 1;
-    files::write(&file, &damaged);
-    assert!(matches!(journal::read(journal.as_fd(), &op), Err(Error::Corrupt(_))));
-    let recovered = lab.recover(&Disk::default());
-    assert!(recovered[0].workspace.is_none() && recovered[0].outcome.is_err(), "{recovered:?}");
-    // So is a journal of a program that is not written yet.
+    // That of a program that is not written yet is neither.
     let mut newer = whole.clone();
     newer[8] += 1;
     files::write(&file, &newer);

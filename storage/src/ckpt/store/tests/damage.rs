@@ -291,3 +291,26 @@ fn a_changed_byte_of_the_catalog_never_gives_a_wrong_tree() {
         assert!(found > 40, "only {found} were found");
     }
 }
+
+#[test]
+fn a_damaged_tree_that_undo_gives_back_keeps_nothing_from_being_reclaimed_once_a_rollback_has_replaced_it() {
+    let place = Place::with_files();
+    let store = place.open();
+    let ws = init(&store, place.ws()).unwrap();
+    store.checkpoint(&Peer::own(), &ws, &named("one")).unwrap();
+    let known = place.pack_files();
+    place.write(&[("new", "in the tree before the rollback alone")]);
+    store.rollback(&Peer::own(), &ws, &id("one")).unwrap();
+    drop(store);
+    place.pack_files().into_iter().filter(|pack| !known.contains(pack)).for_each(files::remove);
+    let store = place.open();
+    let said = store.collect(u64::MAX).unwrap_err().to_string();
+    assert!(said.contains("seven days after the next rollback"), "{said}");
+    assert!(matches!(store.undo(&Peer::own(), &ws), Err(Error::Corrupt(_))));
+    place.write(&[("new", "again")]);
+    store.rollback(&Peer::own(), &ws, &id("one")).unwrap();
+    assert!(store.collect(u64::MAX).is_err(), "it is in the trash");
+    place.clock.advance(Duration::from_secs(8 * 24 * 60 * 60));
+    collect_all(&store);
+    assert_sound(&store, 1);
+}

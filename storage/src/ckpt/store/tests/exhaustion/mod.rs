@@ -200,7 +200,9 @@ impl Operation {
         let struck = scene.hook.disarm();
         assert!(struck || result.is_ok(), "{what}");
         let half_way = match &result {
-            Err(Error::Io { what, .. }) => what.contains("taking the rollback back failed"),
+            Err(Error::Io { what, .. } | Error::NoSpace { what }) => {
+                what.contains("taking the rollback back failed")
+            }
             _ => false,
         };
         if let (Fault::FullDisk, Err(error), false) = (fault, &result, half_way) {
