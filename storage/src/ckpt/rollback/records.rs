@@ -77,11 +77,13 @@ fn is_torn(file: &[u8], at: usize, end: usize) -> bool {
         // It was durable before that was written.
         return false;
     }
-    // The file ends within it, and not with the room behind one.
-    if end > file.len() && tail.is_none_or(|tail| tail.iter().any(|byte| *byte != 0)) {
+    let has_room = tail.is_some_and(|tail| is_zero(tail));
+    if end > file.len() && !has_room {
         return true;
     }
-    sectors(at, end.min(file.len())).any(|(from, to)| to - from >= TELLING && is_zero(&file[from..to]))
+    // The room behind the last record was zero from the beginning, and is no part of this one.
+    let told = if has_room && end != file.len() { file.len() - FRAME } else { file.len() };
+    sectors(at, end.min(told)).any(|(from, to)| to - from >= TELLING && is_zero(&file[from..to]))
 }
 
 /// Looks for a verdict, which is written over zeros, or over the other one.

@@ -66,6 +66,21 @@ fn a_bit_that_turns_in_a_journal_never_counts_for_a_crash() {
 }
 
 #[test]
+fn a_bit_that_turns_in_a_length_counts_for_damage_wherever_sectors_end() {
+    use records::{FRAME, Found, Kind, find, record};
+    const AT: usize = 12;
+    for len in 0..512 {
+        let (begin, switch) = (record(Kind::Begin, &vec![1; len]), record(Kind::Switch, &[2; 300]));
+        let mut file = [&[3; AT][..], &begin, &switch, &[0; FRAME]].concat();
+        for bit in 0..64 {
+            file[AT + bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(find(&file, AT), Found::Damaged, "bit {bit} of the length {len}");
+            file[AT + bit / 8] ^= 1 << (bit % 8);
+        }
+    }
+}
+
+#[test]
 fn nor_does_one_in_a_journal_that_has_a_verdict() {
     let (lab, target) = scene();
     let (done, _) = lab.attempt(&dying_at("rollback.done-journaled", 1), &target);
