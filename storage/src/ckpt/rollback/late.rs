@@ -184,11 +184,15 @@ impl Inspector<'_> {
     /// A displaced directory that was captured: whatever in it is not as captured is kept.
     fn directory(&mut self, at: &RelPath, path: &RelPath, node: ObjectId) -> Result<()> {
         let mut kept = Vec::new();
-        let late = &mut *self.late;
+        let (late, staying) = (&mut *self.late, &self.staying);
         let (places, source) = (self.places, self.source);
         let captured_from = self.captured_from;
         compare(places, source, at, node, Some(captured_from), &mut |below, dir, name| {
             let path = under(path, below);
+            let found = places.see(dir, name).context(|| format!("look at what was at {path}"))?;
+            if found.is_some_and(|found| staying.contains(&found.identity)) {
+                return Ok(());
+            }
             if keep(late, &path, dir, name)? {
                 kept.push(Warning { path, kind: WarningKind::LateWrite });
             }

@@ -289,3 +289,20 @@ fn a_directory_that_was_swapped_for_a_link_is_not_followed() {
     assert_eq!(files::read(outside.join("file")), b"outside");
     assert_eq!(files::read(scene.lab.at("moved/file")), b"live");
 }
+
+#[test]
+fn metadata_of_a_file_that_stays_are_no_late_writes_where_its_other_name_was_displaced() {
+    let scene = Captured::new(
+        |lab| {
+            files::write(lab.at("stays"), "same");
+            files::chmod(lab.at("stays"), 0o600);
+        },
+        |lab| {
+            files::chmod(lab.at("stays"), 0o644);
+            files::mkdir(lab.at("dir"));
+            files::hard_link(lab.at("stays"), lab.at("dir/name"));
+        },
+    );
+    let (warned, late) = scene.roll_back(&Disk::default());
+    assert_eq!((warned, late.kept), (vec![], vec![]));
+}
