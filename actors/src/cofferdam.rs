@@ -12,6 +12,7 @@ use cofferdam_storage::session::config::Places;
 use tokio::sync::oneshot;
 
 use crate::ckpt::{self, Ckpt, ConfigFile, ConfigSource, Installation, Parts};
+use crate::host::{self, Host};
 use crate::session::{self, Sessions};
 
 /// A running Cofferdam: its actors live on a thread of their own, with an actix system of their own, so that it can
@@ -20,6 +21,7 @@ use crate::session::{self, Sessions};
 pub struct Cofferdam {
     ckpt: Ckpt,
     sessions: Sessions,
+    host: Option<Host>,
     arbiter: ArbiterHandle,
     /// Dropped to stop.
     stop: Option<oneshot::Sender<()>>,
@@ -33,6 +35,7 @@ pub struct Builder {
     installation: Installation,
     clock: Arc<dyn Clock>,
     sessions: session::Parts,
+    pods: Option<host::Parts>,
 }
 
 /// Why nothing was started.
@@ -58,6 +61,7 @@ impl Cofferdam {
             installation: Installation::default(),
             clock: Arc::new(SystemClock::new()),
             sessions: session::Parts::new(Places::default()),
+            pods: None,
         }
     }
 
@@ -69,6 +73,11 @@ impl Cofferdam {
     /// The way to the session actors, from any thread.
     pub fn sessions(&self) -> Sessions {
         self.sessions.clone()
+    }
+
+    /// The way to the host of isolation pods, from any thread; nothing if none was asked for.
+    pub fn host(&self) -> Option<Host> {
+        self.host.clone()
     }
 
     /// Runs a future, such as an adapter, on the actors' own thread. What it returns comes out of the receiver,
@@ -135,6 +144,12 @@ impl Builder {
         self
     }
 
+    /// Hosts isolation pods, too.
+    pub fn pods(mut self, parts: host::Parts) -> Self {
+        self.pods = Some(parts);
+        self
+    }
+
     /// Another clock than the machine's for the checkpoint actors.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
@@ -150,7 +165,7 @@ impl Builder {
             installation: self.installation,
             clock: self.clock,
         };
-        let sessions = self.sessions;
+        let (sessions, pods) = (self.sessions, self.pods);
         let (ready, started) = std::sync::mpsc::sync_channel(1);
         let (stop, stopped) = oneshot::channel();
         let thread = thread::Builder::new()
@@ -158,8 +173,11 @@ impl Builder {
             .spawn(move || {
                 System::new().block_on(async move {
                     let started = ckpt::start(parts).await;
-                    let started =
-                        started.map(|ckpt| (ckpt, session::start(sessions), actix::Arbiter::current()));
+                    let started = started.map(|ckpt| {
+                        let sessions = session::start(sessions);
+                        let host = pods.map(|parts| host::start(parts, sessions.clone()));
+                        (ckpt, sessions, host, actix::Arbiter::current())
+                    });
                     let running = started.is_ok();
                     // Resolves with an error, which is the sign, when the `Cofferdam` is dropped.
                     if ready.send(started).is_ok() && running {
@@ -169,8 +187,8 @@ impl Builder {
             })
             .map_err(|error| StartError::Thread(error.to_string()))?;
         match started.recv() {
-            Ok(Ok((ckpt, sessions, arbiter))) => {
-                Ok(Cofferdam { ckpt, sessions, arbiter, stop: Some(stop), thread: Some(thread) })
+            Ok(Ok((ckpt, sessions, host, arbiter))) => {
+                Ok(Cofferdam { ckpt, sessions, host, arbiter, stop: Some(stop), thread: Some(thread) })
             }
             Ok(Err(error)) => Err(error.into()),
             Err(_) => Err(StartError::Thread("it ended at once".to_owned())),

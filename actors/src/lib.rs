@@ -5,11 +5,13 @@
 //!
 //! - [`Cofferdam`]: starts everything on a thread of its own and stops it again;
 //! - [`ckpt`]: workspaces and their snapshots;
+//! - [`host`]: agents for tasks, and what people see and do about them;
 //! - [`pod`]: tasks, their queue, leases and deadlines;
 //! - [`session`]: stored conversations.
 
 pub mod ckpt;
 mod cofferdam;
+pub mod host;
 mod mailbox;
 pub mod pod;
 pub mod session;

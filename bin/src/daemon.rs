@@ -8,11 +8,13 @@ use std::sync::Arc;
 
 use clap::Args;
 use cofferdam_actors::ckpt::{Ckpt, ConfigFile, Installation};
+use cofferdam_actors::host::Host;
 use cofferdam_actors::session::Sessions;
 use cofferdam_actors::{Cofferdam, StartError};
 use cofferdam_storage::ckpt::config::{BackendKind, Config};
 use cofferdam_storage::ckpt::{Store, StoreOptions};
 use cofferdam_storage::fault;
+use cofferdam_web::Services;
 use tokio_util::sync::CancellationToken;
 
 use crate::paths::{self, Environment, NoHome};
@@ -131,6 +133,7 @@ fn serve(
         note,
         audience: place.audience,
         sessions: cofferdam.sessions(),
+        host: cofferdam.host(),
     };
     let served = cofferdam.run(move |ckpt| adapters.serve(ckpt, stopping)).blocking_recv();
     cofferdam.stop();
@@ -169,6 +172,7 @@ struct Adapters {
     note: Option<SocketFile>,
     audience: Audience,
     sessions: Sessions,
+    host: Option<Host>,
 }
 
 impl Adapters {
@@ -177,7 +181,10 @@ impl Adapters {
         let (ckpt_listener, ckpt_file) = self.ckpt;
         let (control_listener, control_file) = self.control;
         let listener = tokio::net::UnixListener::from_std(ckpt_listener)?;
-        let control = control::serve(control_listener, ckpt.clone(), self.sessions)?;
+        let control = control::serve(
+            control_listener,
+            Services { ckpt: ckpt.clone(), sessions: self.sessions, host: self.host },
+        )?;
         let control_handle = control.handle();
         let control = actix::spawn(control);
         let limits = Limits::of_process();

@@ -4,6 +4,7 @@ use actix_web::http::{Method, StatusCode};
 use actix_web::web::{self, Data, JsonConfig, PathConfig};
 use actix_web::{HttpResponse, Responder, Route, Scope, guard};
 use cofferdam_actors::ckpt::Ckpt;
+use cofferdam_actors::host::Host;
 use cofferdam_actors::session::Sessions;
 
 use crate::caller::Caller;
@@ -23,8 +24,20 @@ pub(crate) struct Endpoint {
     pub(crate) route: fn() -> Route,
 }
 
+/// Whom the API asks.
+#[derive(Clone, Debug)]
+pub struct Services {
+    /// Workspaces and their snapshots.
+    pub ckpt: Ckpt,
+    /// Stored conversations.
+    pub sessions: Sessions,
+    /// Tasks and their agents; nothing where no pods are hosted.
+    pub host: Option<Host>,
+}
+
 /// `/api/v1` with everything in it.
-pub fn scope(ckpt: Ckpt, sessions: Sessions) -> Scope {
+pub fn scope(services: Services) -> Scope {
+    let Services { ckpt, sessions, host } = services;
     let bad_request =
         |error: &dyn std::fmt::Display| ApiError::new(StatusCode::BAD_REQUEST, "BadRequest", error);
     let json =
@@ -33,6 +46,7 @@ pub fn scope(ckpt: Ckpt, sessions: Sessions) -> Scope {
     let mut scope = web::scope("/api/v1")
         .app_data(Data::new(ckpt))
         .app_data(Data::new(sessions))
+        .app_data(Data::new(host))
         .app_data(json)
         .app_data(path);
     for Endpoint { method, path, route } in endpoints() {

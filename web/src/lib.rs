@@ -14,5 +14,5 @@ pub mod ckpt;
 mod error;
 mod session;
 
-pub use api::{OPENAPI, scope};
+pub use api::{OPENAPI, Services, scope};
 pub use error::ErrorReport;

@@ -7,26 +7,24 @@ use std::time::Duration;
 use actix_web::dev::{Extensions, Server};
 use actix_web::rt::net::UnixStream;
 use actix_web::{App, HttpServer};
-use cofferdam_actors::ckpt::Ckpt;
-use cofferdam_actors::session::Sessions;
 use cofferdam_storage::peer::Peer;
+use cofferdam_web::Services;
 
 use crate::socket::trusted;
 
 /// Serves until its handle is told to stop.
-pub(crate) fn serve(listener: UnixListener, ckpt: Ckpt, sessions: Sessions) -> std::io::Result<Server> {
-    let server =
-        HttpServer::new(move || App::new().service(cofferdam_web::scope(ckpt.clone(), sessions.clone())))
-            .on_connect(introduce)
-            .workers(1)
-            .max_connections(64)
-            .client_request_timeout(Duration::from_secs(10))
-            .keep_alive(Duration::from_secs(60))
-            .shutdown_timeout(10)
-            // A client that hangs up has lost interest; what waits for its answer then ends.
-            .h1_allow_half_closed(false)
-            .disable_signals()
-            .listen_uds(listener)?;
+pub(crate) fn serve(listener: UnixListener, services: Services) -> std::io::Result<Server> {
+    let server = HttpServer::new(move || App::new().service(cofferdam_web::scope(services.clone())))
+        .on_connect(introduce)
+        .workers(1)
+        .max_connections(64)
+        .client_request_timeout(Duration::from_secs(10))
+        .keep_alive(Duration::from_secs(60))
+        .shutdown_timeout(10)
+        // A client that hangs up has lost interest; what waits for its answer then ends.
+        .h1_allow_half_closed(false)
+        .disable_signals()
+        .listen_uds(listener)?;
     Ok(server.run())
 }
 

@@ -85,7 +85,7 @@ impl Request {
 }
 
 /// Reads a JSON object; serde alone would take an array for a struct, too. The error says what is wrong with it.
-fn object<'a, T: Deserialize<'a>>(name: &str, json: &'a str) -> Result<T, String> {
+pub(crate) fn object<'a, T: Deserialize<'a>>(name: &str, json: &'a str) -> Result<T, String> {
     if !json.trim_ascii_start().starts_with('{') {
         return Err(format!("{name} must be an object"));
     }

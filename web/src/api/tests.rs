@@ -146,7 +146,7 @@ async fn send(
     request: TestRequest,
 ) -> (StatusCode, String, Value) {
     let (stub, sessions) = (Stub { refusal, lost: None }.start(), sessions::Stub { refusal: None }.start());
-    ask(scope(stub.into(), sessions.into()), peer, request).await
+    ask(scope(Services { ckpt: stub.into(), sessions: sessions.into(), host: None }), peer, request).await
 }
 
 async fn ask(scope: Scope, peer: Option<Peer>, request: TestRequest) -> (StatusCode, String, Value) {
@@ -246,7 +246,8 @@ async fn each_route_asks_the_actors_and_shows_their_answer() {
 async fn an_undo_whose_client_goes_away_is_carried_out_and_its_answer_called_undelivered() {
     let (sender, mut lost) = mpsc::unbounded_channel();
     let stub = Stub { refusal: None, lost: Some(sender) }.start();
-    let scope = scope(stub.into(), sessions::Stub { refusal: None }.start().into());
+    let sessions = sessions::Stub { refusal: None }.start().into();
+    let scope = scope(Services { ckpt: stub.into(), sessions, host: None });
     let mut asked = Box::pin(ask(scope, somebody(), post("/api/v1/ckpt/undo", &json!({"workspace": "/p"}))));
     // As far as it gets without the actors.
     for _ in 0..8 {

@@ -3,7 +3,7 @@
 mod config;
 mod export;
 mod files;
-pub(super) mod lenient;
+pub(crate) mod lenient;
 mod lifecycle;
 mod task;
 
@@ -27,7 +27,7 @@ pub trait Method: Serialize + DeserializeOwned + std::fmt::Debug + Send + 'stati
 }
 
 /// The result of a method.
-pub trait Answer: Serialize {
+pub trait Answer: Serialize + DeserializeOwned {
     /// Leaves out something, the least wanted first, and says so in the result; `false` if nothing can be left out.
     /// Called while the line is too long, by `excess` bytes: what is left out should have about as many.
     fn shorten(&mut self, excess: usize) -> bool {

@@ -84,7 +84,7 @@ async fn send(
     request: TestRequest,
 ) -> (StatusCode, String, Value) {
     let (stub, sessions) = (super::Stub { refusal: None, lost: None }.start(), Stub { refusal }.start());
-    ask(scope(stub.into(), sessions.into()), peer, request).await
+    ask(scope(Services { ckpt: stub.into(), sessions: sessions.into(), host: None }), peer, request).await
 }
 
 async fn of_owner(path: &str, body: Value) -> (StatusCode, String, Value) {

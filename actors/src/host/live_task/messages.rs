@@ -1,0 +1,114 @@
+//! What a live task is told by the host, and what it says.
+
+use actix::prelude::Message;
+use cofferdam_protocol::host::{Transcript, TranscriptEntry};
+use cofferdam_protocol::pod::{Config, LogLevel, SandboxPolicy, TaskSummary};
+
+use crate::host::agent::CancelCause;
+use crate::host::failure::HostFailure;
+use crate::host::messages::MainSession;
+use crate::mailbox::mailboxes;
+
+mailboxes! {
+    /// The way to a live task.
+    pub(in crate::host) struct LiveTaskAddr {
+        begin: Begin,
+        tell: Tell,
+        cancel: Cancel,
+        expired: Expired,
+        release: Release,
+        transcript: ReadTranscript,
+    }
+}
+
+/// Makes the agent ready, and begins the first turn if there is something to tell it. Sent by `HostActor` when the task has a
+/// slot, or was reattached. The reply comes when the agent is ready; a failure is in the task's record too, unless the task was
+/// only resumed.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<(), HostFailure>")]
+pub(in crate::host) struct Begin {
+    /// The task as it is now.
+    pub(in crate::host) task: TaskSummary,
+    /// Where it may write; asked for with `sandbox.prepare` if it is not known.
+    pub(in crate::host) policy: Option<SandboxPolicy>,
+    /// The configuration.
+    pub(in crate::host) config: Config,
+    /// The conversation it was started from, as far as its client says where it works.
+    pub(in crate::host) main: Option<MainSession>,
+    /// Whether the agent goes on with its old conversation: then no turn begins.
+    pub(in crate::host) resume: bool,
+}
+
+/// Tells the agent something: one more turn. Sent by `HostActor`. Refused while a turn runs.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "Result<(), HostFailure>")]
+pub(in crate::host) struct Tell {
+    /// What.
+    pub(in crate::host) text: String,
+}
+
+/// Cancels the turn that runs, or that is about to begin. Sent by `HostActor`, after the core was told.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+pub(in crate::host) struct Cancel {
+    /// Why.
+    pub(in crate::host) cause: CancelCause,
+}
+
+/// The core says that a turn is out of time. Sent by `HostActor`.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+pub(in crate::host) struct Expired {
+    /// Which turn.
+    pub(in crate::host) turn: u64,
+}
+
+/// Ends the agent and lets the task go. The reply comes when nothing of the agent runs any more; the actor stops then. An open
+/// turn is settled as aborted first if the core can still be told. Sent by `HostActor`.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+pub(in crate::host) struct Release {
+    /// Whether the core knows this lease still; after a restart of the core it does not.
+    pub(in crate::host) core_knows: bool,
+}
+
+/// Asks what was said and done. Sent by `HostActor`.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "Transcript")]
+pub(in crate::host) struct ReadTranscript {
+    /// Leave out entries whose number is lower.
+    pub(in crate::host) from: u64,
+}
+
+/// What becomes of a live task. Sent to `HostActor`.
+#[derive(Clone, Debug, PartialEq, Eq, Message)]
+#[rtype(result = "()")]
+pub(in crate::host) struct LiveNotice {
+    /// Which task.
+    pub(in crate::host) task_id: String,
+    /// Whose: one that was let go may still say something while another has taken its place.
+    pub(in crate::host) lease: String,
+    /// What.
+    pub(in crate::host) what: LiveChange,
+}
+
+/// What becomes of a live task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::host) enum LiveChange {
+    /// There is an agent now, or none any more.
+    Agent {
+        /// Which of the two.
+        live: bool,
+    },
+    /// Something was said or done.
+    Entry(TranscriptEntry),
+    /// Something a person should know.
+    Diagnostic {
+        /// How grave.
+        level: LogLevel,
+        /// What.
+        message: String,
+    },
+    /// The lease is lost, or the agent could not be had: this actor has let everything go and stops.
+    Ended,
+}
