@@ -1,7 +1,7 @@
 //! The terminal: the one place that prints, asks, and knows about colours.
 
 use std::fmt::Display;
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{self, BufRead, IsTerminal, Read, Write};
 
 use serde::Serialize;
 
@@ -14,6 +14,8 @@ pub(crate) struct Terminal {
     err_colours: bool,
     /// Whether a person is there, for whom ending the input is an answer, too.
     interactive: bool,
+    /// Whether the line that is printed last can be written over.
+    err_is_terminal: bool,
 }
 
 /// The colours in use.
@@ -35,6 +37,7 @@ impl Terminal {
             out_colours: colours_on(io::stdout().is_terminal()),
             err_colours: colours_on(io::stderr().is_terminal()),
             interactive: io::stdin().is_terminal() && io::stderr().is_terminal(),
+            err_is_terminal: io::stderr().is_terminal(),
         }
     }
 
@@ -47,6 +50,36 @@ impl Terminal {
     /// Prints a result as JSON, in which what can steer a terminal is escaped.
     pub(crate) fn print_json(&mut self, value: &impl Serialize) -> io::Result<()> {
         self.print(without_controls(&serde_json::to_string_pretty(value)?))
+    }
+
+    /// The same on one line, for whoever reads line by line.
+    pub(crate) fn print_json_line(&mut self, value: &impl Serialize) -> io::Result<()> {
+        self.print(without_controls(&serde_json::to_string(value)?))
+    }
+
+    /// Whether a person is there who can be asked.
+    pub(crate) fn is_interactive(&self) -> bool {
+        self.interactive
+    }
+
+    /// Whether [`progress`](Self::progress) is seen by anybody.
+    pub(crate) fn shows_progress(&self) -> bool {
+        self.err_is_terminal
+    }
+
+    /// Says how far something is, in the place of what was said so before; an empty text ends that. Only a terminal shows
+    /// it.
+    pub(crate) fn progress(&mut self, text: &str) {
+        if self.err_is_terminal {
+            let _ = write!(self.err, "\r\x1b[K{text}").and_then(|()| self.err.flush());
+        }
+    }
+
+    /// What comes through the standard input, as far as `most` bytes and one more.
+    pub(crate) fn read_all(&mut self, most: usize) -> io::Result<Vec<u8>> {
+        let mut text = Vec::new();
+        (&mut self.input).take(most as u64 + 1).read_to_end(&mut text)?;
+        Ok(text)
     }
 
     /// Says something beside the result. That nobody hears it is no failure.
@@ -95,7 +128,12 @@ fn without_controls(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for c in json.chars() {
         match c {
-            '\x7f'..='\u{9f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+            '\x7f'..='\u{9f}'
+            | '\u{61c}'
+            | '\u{200e}'
+            | '\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2066}'..='\u{2069}' => {
                 text.push_str(&format!("\\u{:04x}", u32::from(c)));
             }
             c => text.push(c),
@@ -161,6 +199,7 @@ pub(crate) mod testing {
             out_colours: false,
             err_colours: false,
             interactive,
+            err_is_terminal: interactive,
         };
         (terminal, out, err)
     }
@@ -195,9 +234,9 @@ mod tests {
     #[test]
     fn json_does_not_steer_the_terminal_and_says_the_same() {
         let (mut terminal, out, _) = testing::terminal(Input::Piped(""));
-        let value = "é \x1b[31m \u{9b}31m \x7f \u{202e} \u{2028} \u{2069}";
+        let value = "é \x1b[31m \u{9b}31m \x7f \u{202e} \u{2028} \u{2069} \u{61c} \u{200f}";
         terminal.print_json(&[value]).unwrap();
-        let shown = r#""é \u001b[31m \u009b31m \u007f \u202e \u2028 \u2069""#;
+        let shown = r#""é \u001b[31m \u009b31m \u007f \u202e \u2028 \u2069 \u061c \u200f""#;
         assert_eq!(out.text(), format!("[\n  {shown}\n]\n"));
         assert_eq!(serde_json::from_str::<[String; 1]>(&out.text()).unwrap(), [value]);
     }

@@ -46,7 +46,7 @@ pub(crate) enum Verb {
     Status(status::Status),
     /// Remove the oldest snapshots that are not pinned
     Cleanup(cleanup::Cleanup),
-    /// Show or change the configuration
+    /// Show or change the configuration of checkpoints; that of tasks is in: cofferdam config
     Config(config::Config),
     /// Have the daemon read its configuration file again
     Reload(reload::Reload),

@@ -1,10 +1,11 @@
 //! The client for people: one verb per file. Those of checkpoints are the same under `cofferdam ckpt` and `ws-ckpt`;
-//! those of conversations are in [`session`].
+//! those of conversations are in [`session`], those of sandboxed tasks in [`host`].
 
 mod advisory;
 mod arguments;
 mod commands;
 mod failure;
+pub(crate) mod host;
 mod invocation;
 mod moment;
 pub(crate) mod session;

@@ -39,9 +39,15 @@ pub(crate) fn one_line(text: &str) -> String {
     line
 }
 
+/// Text that came from elsewhere, on as many lines as it has, and unable to steer a terminal.
+pub(crate) fn lines(text: &str) -> String {
+    let line = |line: &str| line.split('\t').map(one_line).collect::<Vec<_>>().join("\t");
+    text.split('\n').map(|text| line(text.strip_suffix('\r').unwrap_or(text))).collect::<Vec<_>>().join("\n")
+}
+
 /// Characters that reorder or hide what stands around them.
 fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// The first line of a text, cut to what fits beside other columns.
@@ -81,6 +87,15 @@ mod tests {
     fn foreign_text_cannot_steer_a_terminal() {
         assert_eq!(one_line("a\x1b[2Jb\nc\u{202e}"), "a\\u{1b}[2Jb\\u{a}c\\u{202e}");
         assert_eq!(one_line("größe ✓"), "größe ✓");
+    }
+
+    #[test]
+    fn foreign_text_of_many_lines_keeps_its_lines_and_tabs_and_nothing_else_that_moves() {
+        assert_eq!(
+            lines("a\tb\r\n\n\x1b[1A\rc\u{9b}\u{61c}\n"),
+            "a\tb\n\n\\u{1b}[1A\\u{d}c\\u{9b}\\u{61c}\n"
+        );
+        assert_eq!(lines(""), "");
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! A client of the control API: one request per connection, over HTTP/1.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytes::Bytes;
 use cofferdam_actors::session::recovery::{ClientError, SessionCore};
+use cofferdam_protocol::host::HostMethod;
 use cofferdam_protocol::session::{SessionData, SessionErrorCode, SessionRequest};
 use cofferdam_web::ErrorReport;
 use cofferdam_web::ckpt::{
@@ -13,11 +14,12 @@ use cofferdam_web::ckpt::{
     UndoReport, UndoRequest, WarningsReport,
 };
 use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Incoming;
 use hyper::{Method, Request, StatusCode, header};
 use hyper_util::rt::TokioIo;
 use percent_encoding::{NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use tokio::net::UnixStream;
 
 /// The most an answer may have.
@@ -38,6 +40,13 @@ pub(crate) enum ControlError {
     /// The daemon refused.
     #[error("[{code}]: {message}")]
     Refused { code: String, message: String },
+}
+
+/// What `/console/code` answers.
+#[derive(Debug, Deserialize, Serialize)]
+pub(crate) struct ConsoleAddress {
+    /// For a browser, and once.
+    pub(crate) url: String,
 }
 
 /// A client of one daemon's control API.
@@ -94,6 +103,24 @@ impl ControlClient {
         std::os::unix::net::UnixStream::connect(&self.path).is_ok()
     }
 
+    /// Asks the host for something.
+    pub(crate) fn host<M: HostMethod>(&self, method: &M) -> Result<M::Document, ControlError> {
+        self.post(&host_route::<M>(), method)
+    }
+
+    /// The same, for whoever waits for something else meanwhile.
+    pub(crate) async fn host_async<M: HostMethod>(&self, method: &M) -> Result<M::Document, ControlError> {
+        let body = serde_json::to_vec(method).map_err(protocol)?;
+        let request = request(Method::POST, &host_route::<M>(), body.into()).map_err(protocol)?;
+        let (status, body) = self.in_time(self.exchange(request)).await?;
+        answer(status, &body)
+    }
+
+    /// An address at which a browser gets into the console, once.
+    pub(crate) fn console(&self) -> Result<ConsoleAddress, ControlError> {
+        self.post("/console/code", &serde_json::json!({}))
+    }
+
     fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ControlError> {
         self.call(Method::GET, path, Bytes::new())
     }
@@ -106,22 +133,27 @@ impl ControlClient {
         let request = request(method, path, body).map_err(protocol)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|source| self.unreachable(source))?;
-        let (status, body) = runtime.block_on(async {
-            match self.timeout {
-                None => self.exchange(request).await,
-                Some(limit) => match tokio::time::timeout(limit, self.exchange(request)).await {
-                    Ok(exchanged) => exchanged,
-                    Err(_) => Err(ControlError::Timeout(limit)),
-                },
-            }
-        })?;
-        if status.is_success() {
-            return serde_json::from_slice(&body).map_err(protocol);
+        let (status, body) = runtime.block_on(self.in_time(self.exchange(request)))?;
+        answer(status, &body)
+    }
+
+    /// Gives up when the time for a call is over.
+    pub(super) async fn in_time<T>(
+        &self,
+        call: impl Future<Output = Result<T, ControlError>>,
+    ) -> Result<T, ControlError> {
+        match self.timeout {
+            None => call.await,
+            Some(limit) => match tokio::time::timeout(limit, call).await {
+                Ok(answered) => answered,
+                Err(_) => Err(ControlError::Timeout(limit)),
+            },
         }
-        match serde_json::from_slice::<ErrorReport>(&body) {
-            Ok(ErrorReport { code, message }) => Err(ControlError::Refused { code, message }),
-            Err(_) => Err(ControlError::Protocol(format!("answered {status}"))),
-        }
+    }
+
+    /// Where the socket is.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
     }
 
     async fn exchange(&self, request: Request<Full<Bytes>>) -> Result<(StatusCode, Bytes), ControlError> {
@@ -131,8 +163,7 @@ impl ControlClient {
         let exchanged = async {
             let response = sender.send_request(request).await.map_err(protocol)?;
             let status = response.status();
-            let body = Limited::new(response.into_body(), MAX_ANSWER).collect().await.map_err(protocol)?;
-            Ok((status, body.to_bytes()))
+            Ok((status, whole(response.into_body()).await?))
         };
         tokio::pin!(exchanged, connection);
         // The connection moves the bytes that the exchange waits for.
@@ -145,7 +176,7 @@ impl ControlClient {
         }
     }
 
-    fn unreachable(&self, source: io::Error) -> ControlError {
+    pub(super) fn unreachable(&self, source: io::Error) -> ControlError {
         ControlError::Unreachable { path: self.path.clone(), source }
     }
 }
@@ -175,7 +206,36 @@ impl SessionCore for ControlClient {
     }
 }
 
-fn request(method: Method, path: &str, body: Bytes) -> Result<Request<Full<Bytes>>, hyper::http::Error> {
+/// The route of a method of the host.
+fn host_route<M: HostMethod>() -> String {
+    format!("/pod/{}", M::NAME)
+}
+
+/// A whole body, if it is not too large.
+pub(super) async fn whole(body: Incoming) -> Result<Bytes, ControlError> {
+    Ok(Limited::new(body, MAX_ANSWER).collect().await.map_err(protocol)?.to_bytes())
+}
+
+fn answer<T: DeserializeOwned>(status: StatusCode, body: &[u8]) -> Result<T, ControlError> {
+    if status.is_success() {
+        return serde_json::from_slice(body).map_err(protocol);
+    }
+    Err(refusal(status, body))
+}
+
+/// What an answer that is no success says.
+pub(super) fn refusal(status: StatusCode, body: &[u8]) -> ControlError {
+    match serde_json::from_slice::<ErrorReport>(body) {
+        Ok(ErrorReport { code, message }) => ControlError::Refused { code, message },
+        Err(_) => ControlError::Protocol(format!("answered {status}")),
+    }
+}
+
+pub(super) fn request(
+    method: Method,
+    path: &str,
+    body: Bytes,
+) -> Result<Request<Full<Bytes>>, hyper::http::Error> {
     Request::builder()
         .method(method)
         .uri(format!("/api/v1{path}"))
@@ -189,7 +249,7 @@ fn encoded(name: &str) -> PercentEncode<'_> {
     utf8_percent_encode(name, NON_ALPHANUMERIC)
 }
 
-fn protocol(error: impl ToString) -> ControlError {
+pub(super) fn protocol(error: impl ToString) -> ControlError {
     ControlError::Protocol(error.to_string())
 }
 

@@ -6,11 +6,12 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
 use super::{cosh_core, manual};
+use crate::client::host::{Config, Console, Export, Main, Task};
 use crate::client::session::Session;
 use crate::client::{self, Connection, Verb};
 use crate::daemon::{self, DaemonOptions};
 
-/// Undoable checkpoints, and kept conversations, for coding agents and people
+/// Undoable checkpoints, kept conversations and sandboxed tasks, for coding agents and people
 #[derive(Debug, Parser)]
 #[command(name = "cofferdam", version, propagate_version = true, arg_required_else_help = true)]
 struct Cli {
@@ -26,6 +27,16 @@ enum Command {
     Ckpt(Ckpt),
     /// List, check, remove and export the stored conversations of agents
     Session(Session),
+    /// Have agents work on tasks, each in a directory of its own and in a sandbox
+    Task(Task),
+    /// Take files out of tasks, and undo that
+    Export(Export),
+    /// Stand in for a main session, to which tasks are returned
+    Main(Main),
+    /// Show or change the configuration of tasks; that of checkpoints is in: ckpt config
+    Config(Config),
+    /// Print an address at which a browser gets into the console, once
+    Console(Console),
     /// What the program of that name does
     #[command(hide = true)]
     CoshCore(cosh_core::Arguments),
@@ -55,6 +66,11 @@ pub fn main() -> ExitCode {
         Command::Serve(options) => daemon::run(options, None, &[]),
         Command::Ckpt(Ckpt { connection, verb }) => client::run("cofferdam ckpt", &connection, &verb),
         Command::Session(session) => session.run(),
+        Command::Task(task) => task.run(),
+        Command::Export(export) => export.run(),
+        Command::Main(main) => main.run(),
+        Command::Config(config) => config.run(),
+        Command::Console(console) => console.run(),
         Command::CoshCore(arguments) => cosh_core::run(arguments),
         Command::Completions { shell } => manual::completions(Cli::command(), shell),
         Command::Man { command } => manual::page(Cli::command(), &command),
