@@ -77,7 +77,7 @@ impl Follower {
     }
 
     /// Waits until the turn is over; the task is as `now` says. Fails with the exit code that says how it ended, if not well.
-    pub(super) fn to_end(mut self, run: &mut Run, now: TaskRow) -> Result<(), Failure> {
+    pub(super) fn wait(mut self, run: &mut Run, now: TaskRow) -> Result<(), Failure> {
         self.changed(run, now)?;
         self.catch_up(run)?;
         let status = self.ended(run)?;

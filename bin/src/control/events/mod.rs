@@ -28,8 +28,6 @@ pub(crate) struct Listener {
     /// Nothing while there is no connection.
     body: Option<Incoming>,
     text: EventText,
-    /// Whether anything was heard on this connection.
-    heard: bool,
 }
 
 /// What comes next.
@@ -69,15 +67,15 @@ impl Listener {
             }
         };
         let client = client.clone();
-        let (body, text, heard) = (None, EventText::default(), false);
-        let mut listener = Self { client, path, runtime, interrupts, body, text, heard };
+        let (body, text) = (None, EventText::default());
+        let mut listener = Self { client, path, runtime, interrupts, body, text };
         listener.reopen()?;
         Ok(listener)
     }
 
     /// Listens anew, after the connection was over.
     pub(crate) fn reopen(&mut self) -> Result<(), ControlError> {
-        (self.text, self.heard, self.body) = (EventText::default(), false, None);
+        (self.text, self.body) = (EventText::default(), None);
         let request = request(Method::GET, &self.path, Bytes::new()).map_err(protocol)?;
         let connecting = connect(&self.client, request);
         self.body = Some(self.runtime.block_on(self.client.in_time(connecting))?);
@@ -86,19 +84,19 @@ impl Listener {
 
     /// Waits for what comes next.
     pub(crate) fn hear(&mut self) -> Heard {
-        let Self { runtime, interrupts, body, text, heard, .. } = self;
+        let Self { runtime, interrupts, body, text, .. } = self;
         runtime.block_on(async {
             tokio::select! {
                 biased;
                 _ = interrupts.recv() => Heard::Interrupted,
-                next = next(body, text, heard) => next.map_or(Heard::Ended, Heard::Event),
+                next = next(body, text) => next.map_or(Heard::Ended, Heard::Event),
             }
         })
     }
 
     /// Whether anything was heard since the last time it began to listen.
     pub(crate) fn has_heard(&self) -> bool {
-        self.heard
+        self.text.is_alive()
     }
 
     /// Waits that long; `false` if somebody wants this to end.
@@ -131,7 +129,7 @@ impl Listener {
         method: &M,
         mut said: impl FnMut(&HostEvent),
     ) -> Answered<Result<M::Document, ControlError>> {
-        let Self { client, runtime, interrupts, body, text, heard, .. } = self;
+        let Self { client, runtime, interrupts, body, text, .. } = self;
         runtime.block_on(async {
             let answer = client.host_async(method);
             tokio::pin!(answer);
@@ -140,7 +138,7 @@ impl Listener {
                     biased;
                     _ = interrupts.recv() => return Answered::Interrupted,
                     answer = &mut answer => return Answered::Answer(answer),
-                    next = next(body, text, heard), if body.is_some() => {
+                    next = next(body, text), if body.is_some() => {
                         if let Some(event) = next {
                             said(&event);
                         }
@@ -170,7 +168,7 @@ async fn connect(
 }
 
 /// The next event; nothing if the connection is over.
-async fn next(body: &mut Option<Incoming>, text: &mut EventText, heard: &mut bool) -> Option<HostEvent> {
+async fn next(body: &mut Option<Incoming>, text: &mut EventText) -> Option<HostEvent> {
     loop {
         match text.pop() {
             Some(Said::Event(json)) => return Some(serde_json::from_str(&json).unwrap_or(HostEvent::Lost)),
@@ -179,7 +177,6 @@ async fn next(body: &mut Option<Incoming>, text: &mut EventText, heard: &mut boo
         }
         match body.as_mut()?.frame().await {
             Some(Ok(frame)) => {
-                *heard = true;
                 if let Some(chunk) = frame.data_ref() {
                     text.push(chunk);
                 }

@@ -27,6 +27,7 @@ pub(super) struct EventText {
     /// Whether the event that is not over yet has grown too long.
     too_long: bool,
     said: VecDeque<Said>,
+    is_alive: bool,
 }
 
 impl EventText {
@@ -52,11 +53,17 @@ impl EventText {
         self.said.pop_front()
     }
 
+    /// Whether there was anything but what a stream begins with: an event, or a sign of life.
+    pub(super) fn is_alive(&self) -> bool {
+        self.is_alive
+    }
+
     fn end_line(&mut self) {
         let line = std::mem::take(&mut self.line);
         if line.is_empty() {
             return self.end_event();
         }
+        self.is_alive |= line.starts_with(b":");
         let Some(value) = field(&line, b"data") else { return };
         self.too_long |= self.data.len() + value.len() >= MAX_EVENT;
         if self.too_long {
@@ -71,6 +78,7 @@ impl EventText {
 
     fn end_event(&mut self) {
         let data = std::mem::take(&mut self.data);
+        self.is_alive |= self.has_data;
         let (has_data, too_long) = (std::mem::take(&mut self.has_data), std::mem::take(&mut self.too_long));
         match String::from_utf8(data) {
             _ if too_long => self.said.push_back(Said::Skipped),
@@ -131,6 +139,17 @@ mod tests {
         check("database: no\n\ndata: yes\n: in between\n\n", &["yes"]);
         check("data: cut off\n", &[]);
         check("", &[]);
+    }
+
+    #[test]
+    fn events_and_comments_are_signs_of_life_and_the_beginning_of_a_stream_is_none() {
+        for (text, alive) in
+            [("retry: 2000\n\n", false), ("data: a\n", false), (":\n", true), ("data: a\n\n", true)]
+        {
+            let mut events = EventText::default();
+            events.push(text.as_bytes());
+            assert_eq!(events.is_alive(), alive, "{text:?}");
+        }
     }
 
     #[test]

@@ -27,11 +27,8 @@ impl Cancel {
         if self.shown.as_json(&mut run.terminal) {
             return Ok(run.terminal.print_json(&row)?);
         }
-        let id = one_line(&row.task.id);
-        Ok(match row.task.status.is_terminal() {
-            true => run.terminal.print(format_args!("{id}  {}", status(&row)))?,
-            // Its agent has to end its turn first.
-            false => run.terminal.print(format_args!("{id}  {}, being cancelled", status(&row)))?,
-        })
+        // Its agent has to end its turn first.
+        let waits = if row.task.status.is_terminal() { "" } else { ", being cancelled" };
+        Ok(run.terminal.print(format_args!("{}  {}{waits}", one_line(&row.task.id), status(&row)))?)
     }
 }

@@ -37,7 +37,7 @@ impl Logs {
             // It may have ended before anybody listened.
             let tasks = answered(listener.ask(&GetState::default()))?.tasks;
             let now = tasks.into_iter().find(|now| now.task.id == task_id).unwrap_or(row);
-            return Follower::of_task(listener, How::Follow, json, now.clone()).to_end(run, now);
+            return Follower::of_task(listener, How::Follow, json, now.clone()).wait(run, now);
         }
         let transcript = run.control.host(&GetTranscript { task_id, from: 0 })?;
         if json {

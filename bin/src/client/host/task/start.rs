@@ -59,6 +59,6 @@ impl Start {
         let mut listener = Listener::open(&run.control, None)?;
         let row = answered(listener.ask(&task))?.task;
         run.terminal.say(format_args!("{} {}", one_line(&row.task.id), status(&row)));
-        Follower::of_task(listener, how, json, row.clone()).to_end(run, row)
+        Follower::of_task(listener, how, json, row.clone()).wait(run, row)
     }
 }

@@ -46,6 +46,6 @@ impl Tell {
         // What was said before is not part of this turn.
         let next = answered(listener.ask(&GetTranscript { task_id, from: u64::MAX }))?.next;
         let row = answered(listener.ask(&tell))?.task;
-        Follower::of_turn(listener, how, json, before, next).to_end(run, row)
+        Follower::of_turn(listener, how, json, before, next).wait(run, row)
     }
 }

@@ -153,6 +153,7 @@ impl Stub {
     }
 
     /// Is gone from now on.
+    #[allow(clippy::disallowed_methods, reason = "a test's own directory")]
     pub(in crate::client::host) fn hang_up(&self) {
         std::fs::remove_dir_all(self.dir.path().join("run")).unwrap();
     }
