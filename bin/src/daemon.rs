@@ -1,11 +1,12 @@
 //! The daemon: opens the store, starts the actors, listens, and stops when it is told to.
 
-use std::io;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::{fmt, io};
 
+use actix_web::dev::{Server, ServerHandle};
 use clap::Args;
 use cofferdam_actors::ckpt::{Ckpt, ConfigFile, Installation};
 use cofferdam_actors::host::Host;
@@ -13,10 +14,13 @@ use cofferdam_actors::session::Sessions;
 use cofferdam_actors::{Cofferdam, StartError};
 use cofferdam_storage::ckpt::config::{BackendKind, Config};
 use cofferdam_storage::ckpt::{Store, StoreOptions};
-use cofferdam_storage::fault;
-use cofferdam_web::Services;
+use cofferdam_storage::{clock, fault};
+use cofferdam_web::{EventStreams, Services};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::hosting::HostingOptions;
+use crate::http::{Http, HttpError};
 use crate::paths::{self, Environment, NoHome};
 use crate::socket::{self, Audience, BindError, Limits, Place, SocketFile};
 use crate::terminal::Terminal;
@@ -69,6 +73,8 @@ enum DaemonError {
     Start(#[from] StartError),
     #[error(transparent)]
     Bind(#[from] BindError),
+    #[error(transparent)]
+    Http(#[from] HttpError),
     #[error("the daemon cannot be set up: {0}")]
     Io(#[from] io::Error),
     #[error("the actors ended unexpectedly; the log says more")]
@@ -76,10 +82,15 @@ enum DaemonError {
 }
 
 /// Runs a daemon in the foreground until a signal ends it.
-/// `notices` are warnings about the command line itself.
-pub(crate) fn run(options: DaemonOptions, backend: Option<BackendChoice>, notices: &[&str]) -> ExitCode {
+/// `notices` are warnings about the command line itself. Without `hosting` there are checkpoints and sessions alone.
+pub(crate) fn run(
+    options: DaemonOptions,
+    backend: Option<BackendChoice>,
+    notices: &[&str],
+    hosting: Option<&HostingOptions>,
+) -> ExitCode {
     logging::start(&options.log_level);
-    match serve(options, backend, notices) {
+    match serve(options, backend, notices, hosting) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             Terminal::of_process().complain(format_args!("Error: {error}"));
@@ -92,6 +103,7 @@ fn serve(
     options: DaemonOptions,
     backend: Option<BackendChoice>,
     notices: &[&str],
+    hosting: Option<&HostingOptions>,
 ) -> Result<(), DaemonError> {
     let environment = Environment::of_process();
     let state_dir = std::path::absolute(options.state_dir.map_or_else(|| environment.state_dir(), Ok)?)?;
@@ -114,6 +126,10 @@ fn serve(
     // Clients may connect from here on; they wait until somebody accepts.
     let (ckpt_listener, ckpt_file) = bind(&store, &place, "--socket")?;
     let (control_listener, control_file) = bind(&store, &paths::control_socket(&state_dir), "--state-dir")?;
+    let http = match hosting {
+        Some(hosting) => Http::bind(hosting.http(), clock::from_env().0)?,
+        None => None,
+    };
     let socket = std::path::absolute(&place.path)?;
     // Not worth failing for: only clients that know nothing but the state directory need it.
     let note = socket::note(&socket, &paths::socket_note(&state_dir))
@@ -121,15 +137,21 @@ fn serve(
         .ok();
 
     tracing::info!(version = env!("CARGO_PKG_VERSION"), state_dir = %state_dir.display(), "starting");
-    let cofferdam = Cofferdam::builder()
+    let pods = hosting.map(|hosting| hosting.pods(&state_dir)).transpose()?;
+    let builder = Cofferdam::builder()
         .backend(Arc::new(store))
         .config(ConfigFile(config))
         .installation(Installation { state_dir, socket, log_level: options.log_level })
-        .sessions(session::parts())
-        .start()?;
+        .sessions(session::parts());
+    let builder = match pods {
+        Some(pods) => builder.pods(pods),
+        None => builder,
+    };
+    let cofferdam = builder.start()?;
     let adapters = Adapters {
         ckpt: (ckpt_listener, ckpt_file),
         control: (control_listener, control_file),
+        http,
         note,
         audience: place.audience,
         sessions: cofferdam.sessions(),
@@ -169,6 +191,7 @@ fn refuse_btrfs(choice: Option<BackendChoice>, config: Option<&Path>) -> Result<
 struct Adapters {
     ckpt: (UnixListener, SocketFile),
     control: (UnixListener, SocketFile),
+    http: Option<Http>,
     note: Option<SocketFile>,
     audience: Audience,
     sessions: Sessions,
@@ -181,28 +204,58 @@ impl Adapters {
         let (ckpt_listener, ckpt_file) = self.ckpt;
         let (control_listener, control_file) = self.control;
         let listener = tokio::net::UnixListener::from_std(ckpt_listener)?;
-        let control = control::serve(
-            control_listener,
-            Services { ckpt: ckpt.clone(), sessions: self.sessions, host: self.host },
-        )?;
-        let control_handle = control.handle();
-        let control = actix::spawn(control);
+        let console = self.http.as_ref().map(Http::console);
+        let services = Services {
+            ckpt: ckpt.clone(),
+            sessions: self.sessions,
+            host: self.host,
+            streams: EventStreams::new(stopping.clone()),
+            console: console.clone(),
+        };
+        let control = Running::new(control::serve(control_listener, services.clone())?);
+        let http = self.http.map(|http| http.serve(services)).transpose()?.map(Running::new);
         let limits = Limits::of_process();
         let accept = actix::spawn(socket::accept(listener, self.audience, ckpt, limits, stopping.clone()));
-        announce(ckpt_file.path());
+        announce(format_args!("listening on {}", ckpt_file.path().display()));
+        if let Some(console) = console {
+            announce(format_args!("console: {}", console.login_url()));
+        }
 
         stopping.cancelled().await;
         // New clients find no daemon; those in hand are served.
         drop((ckpt_file, control_file, self.note));
-        // Both drain at the same time. An error is a panic, which was logged.
-        let _ = tokio::join!(accept, control_handle.stop(true), control);
+        // All drain at the same time. An error is a panic, which was logged.
+        let _ = tokio::join!(accept, control.stop(), async {
+            if let Some(http) = http {
+                http.stop().await;
+            }
+        });
         Ok(())
     }
 }
 
-/// Whoever started the daemon waits for this line.
-fn announce(path: &Path) {
-    if let Err(error) = Terminal::of_process().print(format_args!("listening on {}", path.display())) {
+/// A server of HTTP, over whatever connections.
+struct Running {
+    handle: ServerHandle,
+    server: JoinHandle<io::Result<()>>,
+}
+
+impl Running {
+    fn new(server: Server) -> Self {
+        Self { handle: server.handle(), server: actix::spawn(server) }
+    }
+
+    /// Accepts nobody any more, and returns when those in hand are served.
+    async fn stop(self) {
+        self.handle.stop(true).await;
+        // An error is a panic, which was logged.
+        let _ = self.server.await;
+    }
+}
+
+/// Whoever started the daemon waits for the first of these lines.
+fn announce(line: fmt::Arguments<'_>) {
+    if let Err(error) = Terminal::of_process().print(line) {
         tracing::debug!(%error, "nobody reads standard output");
     }
 }

@@ -76,6 +76,8 @@ mod client;
 mod control;
 mod daemon;
 mod deadline;
+mod hosting;
+mod http;
 mod logging;
 mod paths;
 mod pod;

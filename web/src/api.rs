@@ -1,27 +1,40 @@
 //! The scope: every route, the limits, and what is answered where there is none.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use actix_web::http::{Method, StatusCode};
-use actix_web::web::{self, Data, JsonConfig, PathConfig};
+use actix_web::web::{self, Data, JsonConfig, PathConfig, PayloadConfig, QueryConfig};
 use actix_web::{HttpResponse, Responder, Route, Scope, guard};
 use cofferdam_actors::ckpt::Ckpt;
 use cofferdam_actors::host::Host;
 use cofferdam_actors::session::Sessions;
 
 use crate::caller::Caller;
+use crate::console::{self, Console};
 use crate::error::ApiError;
-use crate::{ckpt, session};
+use crate::events::{self, EventStreams};
+use crate::{ckpt, pod, session};
 
 /// The description of this API, an OpenAPI 3.1 document.
 pub const OPENAPI: &str = include_str!("../openapi.json");
 
 /// The most bytes a request's body may have.
 const MAX_BODY: usize = 64 << 10;
+/// The most bytes a method's args may have.
+const MAX_ARGS: usize = cofferdam_protocol::host::MAX_BODY;
 
 /// One method of one path below `/api/v1`.
 pub(crate) struct Endpoint {
     pub(crate) method: Method,
-    pub(crate) path: &'static str,
+    pub(crate) path: Cow<'static, str>,
     pub(crate) route: fn() -> Route,
+}
+
+impl Endpoint {
+    pub(crate) fn new(method: Method, path: impl Into<Cow<'static, str>>, route: fn() -> Route) -> Self {
+        Self { method, path: path.into(), route }
+    }
 }
 
 /// Whom the API asks.
@@ -33,40 +46,50 @@ pub struct Services {
     pub sessions: Sessions,
     /// Tasks and their agents; nothing where no pods are hosted.
     pub host: Option<Host>,
+    /// Who listens to what the host says.
+    pub streams: EventStreams,
+    /// Who may look at the console; nothing where there is none.
+    pub console: Option<Arc<Console>>,
 }
 
 /// `/api/v1` with everything in it.
 pub fn scope(services: Services) -> Scope {
-    let Services { ckpt, sessions, host } = services;
+    let Services { ckpt, sessions, host, streams, console } = services;
     let bad_request =
         |error: &dyn std::fmt::Display| ApiError::new(StatusCode::BAD_REQUEST, "BadRequest", error);
     let json =
         JsonConfig::default().limit(MAX_BODY).error_handler(move |error, _| bad_request(&error).into());
     let path = PathConfig::default().error_handler(move |error, _| bad_request(&error).into());
+    let query = QueryConfig::default().error_handler(move |error, _| bad_request(&error).into());
     let mut scope = web::scope("/api/v1")
         .app_data(Data::new(ckpt))
         .app_data(Data::new(sessions))
         .app_data(Data::new(host))
+        .app_data(Data::new(streams))
+        .app_data(Data::new(console))
+        .app_data(PayloadConfig::new(MAX_ARGS))
         .app_data(json)
-        .app_data(path);
+        .app_data(path)
+        .app_data(query);
     for Endpoint { method, path, route } in endpoints() {
-        scope = scope.route(path, route().guard(guard::Method(method)));
+        scope = scope.route(&path, route().guard(guard::Method(method)));
     }
     for path in paths() {
         // Reached only by methods that have no route.
-        scope = scope.route(path, web::to(wrong_method));
+        scope = scope.route(&path, web::to(wrong_method));
     }
     scope.default_service(web::to(nothing_here))
 }
 
 /// Every route.
 pub(crate) fn endpoints() -> Vec<Endpoint> {
-    let openapi = Endpoint { method: Method::GET, path: "/openapi.json", route: || web::to(describe) };
-    std::iter::once(openapi).chain(ckpt::endpoints()).chain(session::endpoints()).collect()
+    let openapi = Endpoint::new(Method::GET, "/openapi.json", || web::to(describe));
+    let further = pod::endpoints().chain(events::endpoints()).chain(console::code::endpoints());
+    std::iter::once(openapi).chain(ckpt::endpoints()).chain(session::endpoints()).chain(further).collect()
 }
 
-fn paths() -> Vec<&'static str> {
-    let mut paths: Vec<_> = endpoints().iter().map(|endpoint| endpoint.path).collect();
+fn paths() -> Vec<Cow<'static, str>> {
+    let mut paths: Vec<_> = endpoints().into_iter().map(|endpoint| endpoint.path).collect();
     paths.sort_unstable();
     paths.dedup();
     paths

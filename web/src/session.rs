@@ -21,15 +21,11 @@ use crate::error::ApiError;
 /// The routes of this module.
 pub(crate) fn endpoints() -> [Endpoint; 5] {
     [
-        Endpoint { method: Method::POST, path: "/session/list", route: || web::to(list) },
-        Endpoint { method: Method::POST, path: "/session/inspect", route: || web::to(inspect) },
-        Endpoint { method: Method::POST, path: "/session/validate", route: || web::to(validate) },
-        Endpoint {
-            method: Method::POST,
-            path: "/session/prepare-clear-all",
-            route: || web::to(prepare_clear_all),
-        },
-        Endpoint { method: Method::POST, path: "/session/clear", route: || web::to(clear) },
+        Endpoint::new(Method::POST, "/session/list", || web::to(list)),
+        Endpoint::new(Method::POST, "/session/inspect", || web::to(inspect)),
+        Endpoint::new(Method::POST, "/session/validate", || web::to(validate)),
+        Endpoint::new(Method::POST, "/session/prepare-clear-all", || web::to(prepare_clear_all)),
+        Endpoint::new(Method::POST, "/session/clear", || web::to(clear)),
     ]
 }
 

@@ -10,14 +10,14 @@ use actix_web::{App, HttpServer};
 use cofferdam_storage::peer::Peer;
 use cofferdam_web::Services;
 
-use crate::socket::trusted;
+use crate::socket::{self, trusted};
 
 /// Serves until its handle is told to stop.
 pub(crate) fn serve(listener: UnixListener, services: Services) -> std::io::Result<Server> {
     let server = HttpServer::new(move || App::new().service(cofferdam_web::scope(services.clone())))
         .on_connect(introduce)
         .workers(1)
-        .max_connections(64)
+        .max_connections(socket::connections(64, 16))
         .client_request_timeout(Duration::from_secs(10))
         .keep_alive(Duration::from_secs(60))
         .shutdown_timeout(10)

@@ -7,6 +7,8 @@ mod adapter;
 mod lifetime;
 mod logs;
 mod outbox;
+mod surroundings;
 mod translate;
 
 pub(crate) use adapter::{Machine, run};
+pub(crate) use surroundings::surroundings;

@@ -10,6 +10,7 @@ use crate::client::host::{Config, Console, Export, Main, Task};
 use crate::client::session::Session;
 use crate::client::{self, Connection, Verb};
 use crate::daemon::{self, DaemonOptions};
+use crate::hosting::HostingOptions;
 
 /// Undoable checkpoints, kept conversations and sandboxed tasks, for coding agents and people
 #[derive(Debug, Parser)]
@@ -22,7 +23,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run the daemon in the foreground
-    Serve(DaemonOptions),
+    Serve(Serve),
     /// Take, compare and restore checkpoints
     Ckpt(Ckpt),
     /// List, check, remove and export the stored conversations of agents
@@ -53,6 +54,14 @@ enum Command {
 }
 
 #[derive(Args, Debug)]
+struct Serve {
+    #[command(flatten)]
+    daemon: DaemonOptions,
+    #[command(flatten)]
+    hosting: HostingOptions,
+}
+
+#[derive(Args, Debug)]
 struct Ckpt {
     #[command(flatten)]
     connection: Connection,
@@ -63,7 +72,7 @@ struct Ckpt {
 /// The program.
 pub fn main() -> ExitCode {
     match Cli::parse().command {
-        Command::Serve(options) => daemon::run(options, None, &[]),
+        Command::Serve(Serve { daemon, hosting }) => daemon::run(daemon, None, &[], Some(&hosting)),
         Command::Ckpt(Ckpt { connection, verb }) => client::run("cofferdam ckpt", &connection, &verb),
         Command::Session(session) => session.run(),
         Command::Task(task) => task.run(),

@@ -1,12 +1,10 @@
 //! `isolation-pod-core`: the sidecar of an isolation pod host, newline-delimited JSON on stdio.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
 use cofferdam_protocol::pod::CORE_VERSION;
-use cofferdam_storage::pod::Surroundings;
 use cofferdam_storage::{clock, fault};
 
 use crate::pod::{self, Machine};
@@ -31,7 +29,7 @@ pub fn main() -> ExitCode {
         disk: fault::disk_from_env(),
         clock,
         tick: Duration::from_secs(1) / faster,
-        surroundings: surroundings(),
+        surroundings: pod::surroundings(),
     };
     match pod::run(machine) {
         Ok(never) => match never {},
@@ -39,17 +37,6 @@ pub fn main() -> ExitCode {
             Terminal::of_process().complain(format_args!("Error: the sidecar cannot be set up: {error}"));
             ExitCode::FAILURE
         }
-    }
-}
-
-/// Where this process finds itself.
-fn surroundings() -> Surroundings {
-    let dir = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    Surroundings {
-        home: std::env::home_dir(),
-        dsh_home: dir("DSH_HOME"),
-        cwd: std::env::current_dir().ok(),
-        system: ["SystemRoot", "ProgramFiles"].into_iter().filter_map(dir).collect(),
     }
 }
 

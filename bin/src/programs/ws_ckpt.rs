@@ -62,7 +62,7 @@ fn run_daemon(connection: Connection, daemon: Daemon) -> ExitCode {
     options.state_dir = options.state_dir.or(connection.state_dir);
     let notice = "--mount-path is ignored: workspaces stay where they are, nothing is mounted";
     let notices: Vec<&str> = mount_path.iter().map(|_| notice).collect();
-    daemon::run(options, backend, &notices)
+    daemon::run(options, backend, &notices, None)
 }
 
 #[cfg(test)]

@@ -63,11 +63,16 @@ impl Limits {
     /// Up to this an answer takes no part of the room for large ones.
     pub(crate) const SMALL_ANSWER: usize = 256 << 10;
 
-    /// The defaults, with no more connections than leave half of this process's descriptors to its work.
+    /// The defaults, with no more connections than leave half of this process's descriptors to everything else.
     pub(crate) fn of_process() -> Self {
-        let open_files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
-        let half = open_files.map_or(usize::MAX, |limit| usize::try_from(limit / 2).unwrap_or(usize::MAX));
         let defaults = Self::default();
-        Self { connections: defaults.connections.min(half.max(1)), ..defaults }
+        Self { connections: connections(defaults.connections, 2), ..defaults }
     }
+}
+
+/// How many connections may be open: so many, but no more than one in `share` of the descriptors this process may have.
+pub(crate) fn connections(most: usize, share: u64) -> usize {
+    let open_files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    let part = open_files.map_or(usize::MAX, |limit| usize::try_from(limit / share).unwrap_or(usize::MAX));
+    most.min(part.max(1))
 }

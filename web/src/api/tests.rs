@@ -25,10 +25,23 @@ use cofferdam_storage::path::RelPath;
 use cofferdam_storage::peer::Peer;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 use super::*;
 
+mod pods;
 mod sessions;
+
+/// Whom the API asks: stubs, and a host if one is given.
+fn services(host: Option<Host>) -> Services {
+    Services {
+        ckpt: Stub { refusal: None, lost: None }.start().into(),
+        sessions: sessions::Stub { refusal: None }.start().into(),
+        host,
+        streams: EventStreams::new(CancellationToken::new()),
+        console: None,
+    }
+}
 
 /// Answers with what it was asked, or refuses.
 struct Stub {
@@ -145,8 +158,8 @@ async fn send(
     peer: Option<Peer>,
     request: TestRequest,
 ) -> (StatusCode, String, Value) {
-    let (stub, sessions) = (Stub { refusal, lost: None }.start(), sessions::Stub { refusal: None }.start());
-    ask(scope(Services { ckpt: stub.into(), sessions: sessions.into(), host: None }), peer, request).await
+    let ckpt = Stub { refusal, lost: None }.start().into();
+    ask(scope(Services { ckpt, ..services(None) }), peer, request).await
 }
 
 async fn ask(scope: Scope, peer: Option<Peer>, request: TestRequest) -> (StatusCode, String, Value) {
@@ -245,9 +258,8 @@ async fn each_route_asks_the_actors_and_shows_their_answer() {
 #[actix_web::test]
 async fn an_undo_whose_client_goes_away_is_carried_out_and_its_answer_called_undelivered() {
     let (sender, mut lost) = mpsc::unbounded_channel();
-    let stub = Stub { refusal: None, lost: Some(sender) }.start();
-    let sessions = sessions::Stub { refusal: None }.start().into();
-    let scope = scope(Services { ckpt: stub.into(), sessions, host: None });
+    let ckpt = Stub { refusal: None, lost: Some(sender) }.start().into();
+    let scope = scope(Services { ckpt, ..services(None) });
     let mut asked = Box::pin(ask(scope, somebody(), post("/api/v1/ckpt/undo", &json!({"workspace": "/p"}))));
     // As far as it gets without the actors.
     for _ in 0..8 {
@@ -353,7 +365,7 @@ async fn the_document_describes_exactly_the_routes_that_exist() {
             methods.as_object().unwrap().keys().map(|method| (path.clone(), method.to_uppercase()))
         })
         .collect();
-    let existing = endpoints().iter().map(|one| (one.path.to_owned(), one.method.to_string())).collect();
+    let existing = endpoints().iter().map(|one| (one.path.to_string(), one.method.to_string())).collect();
     assert_eq!(described, existing);
     assert_eq!(document["servers"], json!([{"url": "/api/v1"}]));
 }

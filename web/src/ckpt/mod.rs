@@ -24,22 +24,16 @@ use crate::error::ApiError;
 /// The routes of this module.
 pub(crate) fn endpoints() -> [Endpoint; 8] {
     [
-        Endpoint { method: Method::GET, path: "/ckpt/workspaces", route: || web::to(workspaces) },
-        Endpoint {
-            method: Method::GET,
-            path: "/ckpt/workspaces/{workspace}/snapshots/{snapshot}/warnings",
-            route: || web::to(warnings),
-        },
-        Endpoint {
-            method: Method::GET,
-            path: "/ckpt/workspaces/{workspace}/last-rollback",
-            route: || web::to(last_rollback),
-        },
-        Endpoint { method: Method::POST, path: "/ckpt/undo", route: || web::to(undo) },
-        Endpoint { method: Method::GET, path: "/ckpt/trash", route: || web::to(trash) },
-        Endpoint { method: Method::POST, path: "/ckpt/trash/restore", route: || web::to(restore) },
-        Endpoint { method: Method::POST, path: "/ckpt/check", route: || web::to(check) },
-        Endpoint { method: Method::GET, path: "/ckpt/store", route: || web::to(store) },
+        Endpoint::new(Method::GET, "/ckpt/workspaces", || web::to(workspaces)),
+        Endpoint::new(Method::GET, "/ckpt/workspaces/{workspace}/snapshots/{snapshot}/warnings", || {
+            web::to(warnings)
+        }),
+        Endpoint::new(Method::GET, "/ckpt/workspaces/{workspace}/last-rollback", || web::to(last_rollback)),
+        Endpoint::new(Method::POST, "/ckpt/undo", || web::to(undo)),
+        Endpoint::new(Method::GET, "/ckpt/trash", || web::to(trash)),
+        Endpoint::new(Method::POST, "/ckpt/trash/restore", || web::to(restore)),
+        Endpoint::new(Method::POST, "/ckpt/check", || web::to(check)),
+        Endpoint::new(Method::GET, "/ckpt/store", || web::to(store)),
     ]
 }
 

@@ -83,8 +83,8 @@ async fn send(
     peer: Option<Peer>,
     request: TestRequest,
 ) -> (StatusCode, String, Value) {
-    let (stub, sessions) = (super::Stub { refusal: None, lost: None }.start(), Stub { refusal }.start());
-    ask(scope(Services { ckpt: stub.into(), sessions: sessions.into(), host: None }), peer, request).await
+    let sessions = Stub { refusal }.start().into();
+    ask(scope(Services { sessions, ..services(None) }), peer, request).await
 }
 
 async fn of_owner(path: &str, body: Value) -> (StatusCode, String, Value) {

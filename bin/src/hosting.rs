@@ -1,0 +1,105 @@
+//! What `cofferdam serve` hosts beside checkpoints: tasks for agents, and the console.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use cofferdam_actors::host::Parts;
+use cofferdam_actors::host::core::sidecar::SidecarParts;
+use cofferdam_actors::host::core::{CoreParts, Keeper};
+use cofferdam_actors::pod::{self, EventSink, LogControl};
+use cofferdam_protocol::host::Compat;
+use cofferdam_protocol::pod::{LogLevel, PodEvent};
+use cofferdam_storage::clock::RandomIds;
+use cofferdam_storage::pod::Surroundings;
+use cofferdam_storage::{clock, fault};
+
+use crate::http::HttpAddress;
+use crate::pod::surroundings;
+
+/// How long an answer of a sidecar may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What the command line says about it.
+#[derive(Args, Debug)]
+pub(crate) struct HostingOptions {
+    /// Where to serve the console and the HTTP interface, a loopback address with a port, or off [default: 127.0.0.1:4180, or a
+    /// free port if that one is taken]
+    #[arg(long, value_name = "ADDR")]
+    http: Option<HttpAddress>,
+    /// The program that keeps the tasks, in a process of its own [default: this process keeps them]
+    #[arg(long, value_name = "PROGRAM", env = "COFFERDAM_POD_CORE")]
+    pod_core: Option<PathBuf>,
+}
+
+impl HostingOptions {
+    /// Where HTTP is served.
+    pub(crate) fn http(&self) -> HttpAddress {
+        self.http.unwrap_or_default()
+    }
+
+    /// What the host works with.
+    pub(crate) fn pods(&self, state_dir: &Path) -> io::Result<Parts> {
+        let (clock, faster) = clock::from_env();
+        let keeper = match self.pod_core.as_deref().filter(|program| !program.as_os_str().is_empty()) {
+            Some(program) => Keeper::Sidecar(SidecarParts {
+                program: std::path::absolute(program)?,
+                patience: PATIENCE,
+                faster,
+            }),
+            None => Keeper::Embedded(pod::Parts {
+                disk: fault::disk_from_env(),
+                clock: Arc::clone(&clock),
+                ids: Arc::new(RandomIds),
+                tick: Duration::from_secs(1) / faster,
+                events: Arc::new(Nobody),
+                surroundings: beside(state_dir),
+                logs: Arc::new(DaemonLog),
+            }),
+        };
+        let served = self.http() != HttpAddress::Off;
+        Ok(Parts {
+            core: CoreParts { database: state_dir.join("pod/pod.db"), legacy: None, keeper },
+            presets: Vec::new(),
+            clock,
+            faster,
+            ids: Arc::new(RandomIds),
+            compat: Compat { bootstrap: served, index_inject: served, events: true, follow_up: true },
+            temp_dirs: temp_dirs(),
+        })
+    }
+}
+
+/// Where this process finds itself, and what is its own.
+fn beside(state_dir: &Path) -> Surroundings {
+    let mut surroundings = surroundings();
+    surroundings.system.push(state_dir.to_owned());
+    surroundings
+}
+
+fn temp_dirs() -> Vec<PathBuf> {
+    let mut dirs = vec![std::env::temp_dir(), PathBuf::from("/tmp"), PathBuf::from("/var/tmp")];
+    dirs.sort_unstable();
+    dirs.dedup();
+    dirs
+}
+
+/// Hears of events until the host puts itself in this place.
+struct Nobody;
+
+impl EventSink for Nobody {
+    fn event(&self, _: PodEvent) {}
+}
+
+/// The daemon's log is that of all it does: its command line says how much, and it goes to stderr.
+struct DaemonLog;
+
+impl LogControl for DaemonLog {
+    fn set_level(&self, _: LogLevel) {}
+
+    fn open_beside(&self, _: &Path) -> Option<PathBuf> {
+        None
+    }
+}

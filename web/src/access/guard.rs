@@ -1,0 +1,105 @@
+//! What stands before every route on TCP.
+
+use actix_web::Error;
+use actix_web::body::{BoxBody, MessageBody};
+use actix_web::dev::{Payload, RequestHead, ServiceRequest, ServiceResponse};
+use actix_web::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderMap, HeaderName, HeaderValue, REFERRER_POLICY,
+    X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+};
+use actix_web::http::{Method, StatusCode};
+use actix_web::middleware::Next;
+use actix_web::web::{self, Data};
+use actix_web::{HttpMessage, ResponseError};
+use cofferdam_storage::peer::Peer;
+
+use super::{Access, Verdict, own};
+use crate::error::ApiError;
+use crate::host::Refusal;
+use crate::host::body::{self, Unreadable};
+
+/// Says of a request that it came over TCP, where a person's other programs can come from, too.
+#[derive(Clone, Copy)]
+pub(crate) struct OverTcp;
+
+/// Refuses what was not meant for this server, and has browsers make nothing of an answer but what it is. Belongs around a
+/// whole application, whose data hold the [`Access`].
+pub async fn guard(
+    access: Data<Access>,
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<ServiceResponse<BoxBody>, Error> {
+    let mut response = match access.own.check(request.head()) {
+        Ok(()) => next.call(request).await?.map_into_boxed_body(),
+        Err(foreign) if request.uri().path().starts_with("/api/v1/") => {
+            let refusal = ApiError::new(StatusCode::FORBIDDEN, "Forbidden", &foreign);
+            request.into_response(refusal.error_response())
+        }
+        Err(foreign) => request.into_response(Refusal::from(foreign).into_response()),
+    };
+    restrict(response.headers_mut());
+    Ok(response)
+}
+
+/// What every answer says to browsers, unless it says something itself. There is no header for other origins: none may read.
+fn restrict(headers: &mut HeaderMap) {
+    let restrictions = [
+        (CACHE_CONTROL, "no-store"),
+        (CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+        (REFERRER_POLICY, "no-referrer"),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (X_FRAME_OPTIONS, "DENY"),
+    ];
+    for (name, value) in restrictions {
+        if !headers.contains_key(&name) {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
+    }
+}
+
+/// Lets a request to `/api/v1` in that shows the token or comes from an authenticated page, in the name of this process's own
+/// user; its body is read first, so that nobody holds a connection by sending it slowly.
+pub(crate) async fn admit(
+    access: Data<Access>,
+    mut request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<ServiceResponse<BoxBody>, Error> {
+    if let Err(error) = judge(&access, request.head()) {
+        return Ok(request.into_response(error.error_response()));
+    }
+    let payload = request.extract::<web::Payload>().await?;
+    match body::read(request.head(), payload, access.body_time).await {
+        Ok(body) => request.set_payload(Payload::from(body)),
+        Err(unreadable) => {
+            let error = ApiError::from(unreadable);
+            let mut response = error.error_response();
+            response.head_mut().set_connection_type(actix_web::http::ConnectionType::Close);
+            return Ok(request.into_response(response));
+        }
+    }
+    request.extensions_mut().insert(Peer::own());
+    request.extensions_mut().insert(OverTcp);
+    Ok(next.call(request).await?.map_into_boxed_body())
+}
+
+fn judge(access: &Access, request: &RequestHead) -> Result<(), ApiError> {
+    if access.token.is_shown(request.headers()) {
+        return Ok(());
+    }
+    if access.browser.judge(request) == Verdict::Unknown {
+        let text = "show the token in x-ipp-token, or sign in with the link that the daemon printed";
+        return Err(ApiError::new(StatusCode::UNAUTHORIZED, "Unauthorized", text));
+    }
+    // A browser adds the cookie whoever asks, but only pages of ours can say that they are.
+    if !matches!(request.method, Method::GET | Method::HEAD) && !own::says_its_origin(request) {
+        return Err(ApiError::new(StatusCode::FORBIDDEN, "Forbidden", "the page does not say its origin"));
+    }
+    Ok(())
+}
+
+impl From<Unreadable> for ApiError {
+    fn from(unreadable: Unreadable) -> Self {
+        Self::new(unreadable.status(), "BadRequest", &unreadable)
+    }
+}
