@@ -55,6 +55,8 @@ pub(super) struct Follower {
     how: How,
     json: bool,
     row: TaskRow,
+    /// Whether anybody was told of the row.
+    told: bool,
     /// Whether the turn that is waited for was seen: its end is one, then.
     begun: bool,
     /// What to ask the transcript for next.
@@ -68,7 +70,7 @@ impl Follower {
     /// For the turn of a task that was just started, or that may run already: all that was said of it is shown.
     pub(super) fn of_task(listener: Listener, how: How, json: bool, row: TaskRow) -> Self {
         let (said, again) = (String::new(), Again::default());
-        Self { listener, how, json, row, begun: true, next: 1, said, again }
+        Self { listener, how, json, row, told: false, begun: true, next: 1, said, again }
     }
 
     /// For one more turn of a task that was so before it was told something; the transcript has gone so far.
@@ -151,7 +153,8 @@ impl Follower {
             // The agent has gone without a turn.
             || (self.row.live && !row.live);
         let news = (before.status, before.queued_position) != (after.status, after.queued_position);
-        if self.how == How::Follow && self.json {
+        let unchanged = std::mem::replace(&mut self.told, true) && row == self.row;
+        if self.how == How::Follow && self.json && !unchanged {
             let event = HostEvent::TaskChanged { task_id: row.task.id.clone(), task: Box::new(row.clone()) };
             run.terminal.print_json_line(&event)?;
         } else if self.how == How::Follow && news && !after.status.is_terminal() {

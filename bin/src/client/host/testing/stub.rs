@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use crate::client::arguments::Connection;
 use crate::client::host::{Console, attach, config, export, run_in, task};
+use crate::control::ControlClient;
 use crate::paths::Environment;
 use crate::terminal::testing::{Input, terminal};
 
@@ -130,6 +131,11 @@ impl Stub {
     pub(in crate::client::host) fn stream(self, stream: Stream) -> Self {
         self.shared.streams.lock().unwrap().push_back(stream);
         self
+    }
+
+    /// A client of it.
+    pub(in crate::client::host) fn control(&self) -> ControlClient {
+        ControlClient::new(self.dir.path().join("run/control.sock"), None)
     }
 
     /// Runs a command line with this to read.

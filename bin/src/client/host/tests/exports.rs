@@ -1,10 +1,11 @@
 //! `cofferdam export`.
 
-use cofferdam_protocol::host::{ExportList, Exported, HostEvent};
+use cofferdam_protocol::host::{ExportList, Exported, HostEvent, ListExports};
 use cofferdam_protocol::pod::*;
 use serde_json::json;
 
 use crate::client::host::testing::*;
+use crate::control::{Answered, Listener};
 use crate::terminal::testing::Input;
 
 /// A host with one task of two files, and one export.
@@ -127,6 +128,28 @@ fn a_terminal_shows_how_far_an_export_is_and_nothing_else_does() {
     let host = host();
     assert_eq!(host.run(line).err, "");
     assert!(!host.was_asked("events"));
+}
+
+#[test]
+fn what_is_said_while_an_answer_is_awaited_is_heard_at_once() {
+    let (heard, is_heard) = std::sync::mpsc::channel::<()>();
+    let is_heard = std::sync::Mutex::new(is_heard);
+    let stub = Stub::new(move |_, _| {
+        // Not before.
+        is_heard.lock().unwrap().recv().unwrap();
+        ok(ExportList {
+            exports: Vec::new(),
+            remembered: std::collections::BTreeMap::new(),
+            truncated: false,
+        })
+    });
+    let stub = stub.stream(Stream::of(&[HostEvent::StateChanged]));
+    let mut listener = Listener::open(&stub.control(), None).unwrap();
+    let answer = listener.ask_hearing(&ListExports {}, |event| {
+        assert_eq!(*event, HostEvent::StateChanged);
+        heard.send(()).unwrap();
+    });
+    assert!(matches!(answer, Answered::Answer(Ok(_))), "{answer:?}");
 }
 
 #[test]
