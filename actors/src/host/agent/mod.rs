@@ -1,6 +1,7 @@
 //! Agents: whatever works on a task. A backend runs agents of one kind; the host talks to it with four messages and hears
 //! what its agents do.
 
+#[cfg(any(test, feature = "fake-agent"))]
 pub mod fake;
 
 use actix::prelude::{Message, Recipient};
@@ -182,6 +183,18 @@ pub enum AgentError {
     /// Something failed.
     #[error("{0}")]
     Failed(String),
+}
+
+/// The presets of scripted agents, in a build that is made for tests; none in any other. Starts who runs them in the running
+/// actix system.
+pub fn scripted(faster: u32) -> Vec<Preset> {
+    #[cfg(any(test, feature = "fake-agent"))]
+    return fake::start(faster);
+    #[cfg(not(any(test, feature = "fake-agent")))]
+    {
+        let _ = faster;
+        Vec::new()
+    }
 }
 
 /// Finds a preset.

@@ -22,8 +22,8 @@ mailboxes! {
 }
 
 /// Makes the agent ready, and begins the first turn if there is something to tell it. Sent by `HostActor` when the task has a
-/// slot, or was reattached. The reply comes when the agent is ready; a failure is in the task's record too, unless the task was
-/// only resumed.
+/// slot, or was reattached; also to one whose agent is gone, when it was reattached with the same lease. The reply comes when
+/// the agent is ready; a failure is in the task's record too, unless the task was only resumed, and the actor ends.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "Result<(), HostFailure>")]
 pub(in crate::host) struct Begin {
@@ -47,7 +47,8 @@ pub(in crate::host) struct Tell {
     pub(in crate::host) text: String,
 }
 
-/// Cancels the turn that runs, or that is about to begin. Sent by `HostActor`, after the core was told.
+/// Cancels the turn that runs, or that is about to begin: an agent that is not ready yet is ended, and the actor with it. Sent
+/// by `HostActor`, after the core was told.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
 pub(in crate::host) struct Cancel {
@@ -63,14 +64,21 @@ pub(in crate::host) struct Expired {
     pub(in crate::host) turn: u64,
 }
 
-/// Ends the agent and lets the task go. The reply comes when nothing of the agent runs any more; the actor stops then. An open
-/// turn is settled as aborted first if the core can still be told. Sent by `HostActor`.
+/// Ends the agent and lets the task go. The reply comes when nothing of the agent runs any more; the actor stops then. It is
+/// an error if the agent does not end within 10 s: then the actor stays, keeps the lease and can be asked again, and says
+/// [`LiveChange::Ended`] once the agent is gone. An open turn is settled as aborted first if the core can still be told. Sent
+/// by `HostActor`.
 #[derive(Clone, Copy, Debug, Message)]
-#[rtype(result = "()")]
+#[rtype(result = "Result<(), StillRunning>")]
 pub(in crate::host) struct Release {
     /// Whether the core knows this lease still; after a restart of the core it does not.
     pub(in crate::host) core_knows: bool,
 }
+
+/// An agent that does not end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the task's agent has not ended within 10 s; try again, or end its process")]
+pub(in crate::host) struct StillRunning;
 
 /// Asks what was said and done. Sent by `HostActor`.
 #[derive(Clone, Copy, Debug, Message)]

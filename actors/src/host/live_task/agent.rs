@@ -1,0 +1,127 @@
+//! What the agent does.
+
+use std::mem::replace;
+
+use actix::prelude::{AsyncContext, Context, Handler};
+use cofferdam_protocol::host::EntryKind;
+use cofferdam_protocol::pod::cut;
+
+use super::LiveTask;
+use super::core_line::Order;
+use super::prepare::{Unready, told_tools};
+use super::state::{Cancelled, State, Turn};
+use crate::host::agent::AgentEvent;
+
+/// The most of a text that the core keeps, in UTF-16 units (spec §5).
+const TEXT_CHARS: usize = 4000;
+
+impl Handler<AgentEvent> for LiveTask {
+    type Result = ();
+
+    fn handle(&mut self, event: AgentEvent, ctx: &mut Context<Self>) {
+        // What an agent says that was ended comes too late.
+        if matches!(self.state, State::Waiting { .. } | State::Gone | State::Leaving(_)) {
+            return;
+        }
+        match event {
+            AgentEvent::TurnStarted { turn } => self.turn_started(turn, ctx),
+            AgentEvent::Tools(tools) => self.has_tools(&tools, ctx),
+            AgentEvent::Text(text) => self.said(&text, ctx),
+            AgentEvent::Thinking(text) => self.enter(EntryKind::Thinking, &text),
+            AgentEvent::ToolCall { name, input } => {
+                self.enter(EntryKind::Tool, &format!("{name} {input}"));
+                if !self.facts.tools.contains(&name) {
+                    self.guard(&name, ctx);
+                }
+            }
+            AgentEvent::ToolResult { text } => self.enter(EntryKind::Tool, &text),
+            AgentEvent::TurnEnded { turn, reason, error } => self.turn_ended(turn, &reason, &error, ctx),
+            AgentEvent::Gone { message } => self.gone(message, ctx),
+        }
+    }
+}
+
+impl LiveTask {
+    fn turn_started(&mut self, number: u64, ctx: &mut Context<Self>) {
+        let limit = match &mut self.state {
+            // It was cancelled before it began; the cancellation is on its way to the agent.
+            State::InTurn(turn) if turn.number.is_none() && turn.cancelled.is_some() => turn.limit,
+            State::InTurn(turn) if turn.number == Some(number) => return,
+            State::InTurn(turn) => {
+                ctx.cancel_future(turn.limit);
+                self.watch(ctx)
+            }
+            // An agent may begin one by itself.
+            State::Idle => self.watch(ctx),
+            State::Waiting { .. } | State::Preparing(_) | State::Gone | State::Leaving(_) => return,
+        };
+        let told = match &self.state {
+            State::InTurn(Turn { number: None, cancelled, settled, .. }) => (*cancelled, *settled),
+            // Another one, whose predecessor's end was missed.
+            _ => (None, false),
+        };
+        let (cancelled, settled) = told;
+        self.state = State::InTurn(Turn { number: Some(number), text: None, cancelled, settled, limit });
+        self.facts.last_turn = self.facts.last_turn.max(number);
+        self.enter(EntryKind::Turn, &format!("turn {number} began"));
+        if !settled {
+            self.tell_core(Order::TurnStarted(number), ctx);
+        }
+    }
+
+    fn said(&mut self, text: &str, ctx: &mut Context<Self>) {
+        if text.trim().is_empty() {
+            return;
+        }
+        self.enter(EntryKind::Assistant, text);
+        let text = cut(text, TEXT_CHARS).to_owned();
+        if let State::InTurn(turn) = &mut self.state {
+            turn.text = Some(text.clone());
+        }
+        self.tell_core(Order::LastText(text), ctx);
+    }
+
+    fn has_tools(&mut self, tools: &[String], ctx: &mut Context<Self>) {
+        let tools = told_tools(tools);
+        if tools != self.facts.available {
+            self.facts.available.clone_from(&tools);
+            self.tell_core(Order::Tools(tools), ctx);
+        }
+    }
+
+    fn turn_ended(&mut self, number: u64, reason: &str, error: &str, ctx: &mut Context<Self>) {
+        let State::InTurn(turn) = &mut self.state else { return };
+        // An end that was delayed until the next turn had begun.
+        if turn.number.is_some_and(|open| number < open) {
+            return;
+        }
+        turn.number = Some(number);
+        ctx.cancel_future(turn.limit);
+        self.facts.last_turn = self.facts.last_turn.max(number);
+        self.settle(reason, error, ctx);
+        let text = match error {
+            "" => format!("turn {number} ended: {reason}"),
+            error => format!("turn {number} ended: {reason}: {error}"),
+        };
+        self.enter(EntryKind::Turn, &text);
+        self.state = State::Idle;
+    }
+
+    /// The agent is gone by itself.
+    fn gone(&mut self, message: String, ctx: &mut Context<Self>) {
+        match &self.state {
+            State::Preparing(_) => return self.give_up(&Unready::Gone(message), ctx),
+            State::InTurn(turn) => {
+                ctx.cancel_future(turn.limit);
+                match turn.cancelled {
+                    Some(Cancelled::Wanted | Cancelled::Late) => self.settle("aborted", "", ctx),
+                    Some(Cancelled::Guarded) | None => self.settle("error", &message, ctx),
+                }
+            }
+            State::Waiting { .. } | State::Idle | State::Gone | State::Leaving(_) => {}
+        }
+        self.enter(EntryKind::Note, &format!("the agent is gone: {message}"));
+        let _ = replace(&mut self.state, State::Gone);
+        self.set_live(false);
+    }
+}

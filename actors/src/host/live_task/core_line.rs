@@ -1,0 +1,201 @@
+//! What the core is told of an agent: one thing after the other, in the order in which it happened. What the next of its kind
+//! makes old is left out, so that a core that takes long is not flooded.
+
+use std::collections::VecDeque;
+use std::mem::discriminant;
+use std::time::Duration;
+
+use actix::prelude::{ActorFutureExt, AsyncContext, Context, WrapFuture};
+use cofferdam_protocol::pod::{
+    Method, PodErrorCode, TaskSetAvailableTools, TaskSetError, TaskSetLastText, TaskStatus, TaskTurnEnded,
+    TaskTurnStarted,
+};
+use tokio::time::sleep;
+
+use super::{LiveParts, LiveTask};
+use crate::Carries;
+use crate::pod::{Call, Failure, Pod};
+
+/// How often something is tried that the core has no room for, or cannot save.
+const TRIES: u32 = 30;
+/// How long to wait in between.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Something to be told.
+#[derive(Debug)]
+pub(super) enum Order {
+    /// A turn began.
+    TurnStarted(u64),
+    /// The agent said something.
+    LastText(String),
+    /// The agent has these tools.
+    Tools(Vec<String>),
+    /// A turn ended.
+    TurnEnded(Ended),
+    /// The agent could not be had.
+    Error {
+        /// What kind.
+        code: String,
+        /// For people.
+        message: String,
+    },
+}
+
+/// How a turn ended.
+#[derive(Debug)]
+pub(super) struct Ended {
+    /// Which.
+    pub(super) turn: u64,
+    /// Why, in the words of spec §5 or the agent's own.
+    pub(super) reason: String,
+    /// Whether its time was up.
+    pub(super) timed_out: bool,
+    /// What the agent said last in it.
+    pub(super) last_text: Option<String>,
+    /// What went wrong; empty if nothing did.
+    pub(super) error: String,
+}
+
+/// What waits to be told.
+#[derive(Debug, Default)]
+pub(super) struct CoreLine {
+    waiting: VecDeque<Order>,
+    /// Whether something is being told.
+    busy: bool,
+    /// Whether nothing can be told any more.
+    closed: bool,
+    /// Whether nobody waits for what is left.
+    given_up: bool,
+}
+
+impl CoreLine {
+    /// Puts something at the end. Of texts and tools the latest between the same two turns counts.
+    fn put(&mut self, order: Order) {
+        if self.closed {
+            return;
+        }
+        if matches!(order, Order::LastText(_) | Order::Tools(_)) {
+            let recent = self.waiting.iter_mut().rev();
+            let mut recent = recent.take_while(|order| matches!(order, Order::LastText(_) | Order::Tools(_)));
+            if let Some(older) = recent.find(|older| discriminant(*older) == discriminant(&order)) {
+                *older = order;
+                return;
+            }
+        }
+        // The end of a turn says what was said last.
+        if matches!(order, Order::TurnEnded(_)) && matches!(self.waiting.back(), Some(Order::LastText(_))) {
+            self.waiting.pop_back();
+        }
+        self.waiting.push_back(order);
+    }
+
+    fn next(&mut self) -> Option<Order> {
+        if self.busy {
+            return None;
+        }
+        let next = self.waiting.pop_front();
+        self.busy = next.is_some();
+        next
+    }
+
+    /// Whether everything is told, or nothing can be.
+    pub(super) fn is_done(&self) -> bool {
+        self.closed || self.given_up || (!self.busy && self.waiting.is_empty())
+    }
+
+    /// Waits no longer for what is left.
+    pub(super) fn give_up(&mut self) {
+        self.given_up = true;
+    }
+
+    /// Tells nothing any more.
+    pub(super) fn close(&mut self) {
+        self.closed = true;
+        self.waiting.clear();
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed
+    }
+}
+
+/// Whether the task is somebody else's now, or nobody's.
+pub(super) fn is_lost(failure: &Failure) -> bool {
+    matches!(failure.code, PodErrorCode::StaleLease | PodErrorCode::TaskNotFound)
+}
+
+impl LiveTask {
+    /// Tells the core something, after everything before it.
+    pub(super) fn tell_core(&mut self, order: Order, ctx: &mut Context<Self>) {
+        self.line.put(order);
+        self.tell_next(ctx);
+    }
+
+    fn tell_next(&mut self, ctx: &mut Context<Self>) {
+        let Some(order) = self.line.next() else { return };
+        let parts = self.parts.clone();
+        let told = async move { parts.deliver(order).await };
+        ctx.spawn(told.into_actor(self).map(|told, actor, ctx| {
+            actor.line.busy = false;
+            match told {
+                Ok(()) => {}
+                Err(failure) if is_lost(&failure) => actor.lose(ctx),
+                Err(failure) if !actor.line.closed => actor.warn(format!(
+                    "the state of task {} may be behind what its agent does: {failure}",
+                    actor.parts.task_id
+                )),
+                Err(_) => {}
+            }
+            actor.tell_next(ctx);
+            actor.leave_if_over(ctx);
+        }));
+    }
+}
+
+impl LiveParts {
+    /// Asks the core something; tries again while it has no room, or cannot save what changes. Everything that a live task
+    /// asks can be asked twice.
+    pub(super) async fn ask<M: Method + Clone>(&self, request: M) -> Result<M::Result, Failure>
+    where
+        Pod: Carries<Call<M>>,
+    {
+        for _ in 1..TRIES {
+            match self.core.pod.ask(request.clone()).await {
+                Err(Failure { code: PodErrorCode::CoreUnavailable | PodErrorCode::DbError, .. }) => {
+                    sleep(self.real(PAUSE)).await;
+                }
+                answer => return answer,
+            }
+        }
+        self.core.pod.ask(request).await
+    }
+
+    async fn deliver(&self, order: Order) -> Result<(), Failure> {
+        let (task_id, lease_id) = (self.task_id.clone(), self.lease.clone());
+        match order {
+            Order::TurnStarted(turn) => self.ask(TaskTurnStarted { task_id, lease_id, turn }).await.map(drop),
+            Order::LastText(text) => self.ask(TaskSetLastText { task_id, lease_id, text }).await.map(drop),
+            Order::Tools(tools) => {
+                self.ask(TaskSetAvailableTools { task_id, lease_id, tools }).await.map(drop)
+            }
+            Order::TurnEnded(ended) => self.end_turn(ended).await,
+            Order::Error { code, message } => {
+                self.ask(TaskSetError { task_id, lease_id, code, message }).await.map(drop)
+            }
+        }
+    }
+
+    /// Tells how a turn ended, and what went wrong if the core takes it for a failure, too: not if its time was up before.
+    async fn end_turn(&self, ended: Ended) -> Result<(), Failure> {
+        let Ended { turn, reason, timed_out, last_text, error } = ended;
+        let (task_id, lease_id) = (self.task_id.clone(), self.lease.clone());
+        let code = reason.clone();
+        let request = TaskTurnEnded { task_id, lease_id, turn, reason: Some(reason), timed_out, last_text };
+        let task = self.ask(request).await?.task;
+        if error.is_empty() || task.status != TaskStatus::Failed {
+            return Ok(());
+        }
+        let (task_id, lease_id) = (self.task_id.clone(), self.lease.clone());
+        self.ask(TaskSetError { task_id, lease_id, code, message: error }).await.map(drop)
+    }
+}

@@ -1,0 +1,122 @@
+//! How a live task ends: the host lets it go, it is somebody else's now, or its agent could not be had. Whatever it is, the
+//! actor stays until nothing of the agent runs any more.
+
+use std::mem::{replace, take};
+use std::time::Duration;
+
+use actix::prelude::{
+    ActorContext, ActorFutureExt, AsyncContext, Context, Handler, ResponseFuture, WrapFuture,
+};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use super::messages::{LiveChange, Release, StillRunning};
+use super::prepare::Unready;
+use super::state::{Leaving, State};
+use super::{LiveTask, PATIENCE};
+use crate::pod::{Failure, Refusal};
+
+/// How long the core may take to hear the last of a task.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+
+impl Handler<Release> for LiveTask {
+    type Result = ResponseFuture<Result<(), StillRunning>>;
+
+    fn handle(&mut self, Release { core_knows }: Release, ctx: &mut Context<Self>) -> Self::Result {
+        if !core_knows {
+            self.line.close();
+        }
+        match &self.state {
+            State::Preparing(_) => self.give_up(&Unready::Released, ctx),
+            State::InTurn(_) => {
+                self.settle("aborted", "", ctx);
+                self.leave(false, ctx);
+            }
+            State::Waiting { .. } | State::Idle | State::Gone => self.leave(false, ctx),
+            // Asked again, since it did not end the first time.
+            State::Leaving(_) => self.dispose(ctx),
+        }
+        let (reply, answer) = oneshot::channel();
+        if let State::Leaving(leaving) = &mut self.state {
+            leaving.waiting.push(reply);
+        }
+        self.leave_if_over(ctx);
+        let answer = timeout(self.parts.real(PATIENCE), answer);
+        // An actor that is gone has seen its agent go.
+        Box::pin(async move { answer.await.map_or(Err(StillRunning), |answer| answer.unwrap_or(Ok(()))) })
+    }
+}
+
+impl LiveTask {
+    /// The task is somebody else's now, or nobody's.
+    pub(super) fn lose(&mut self, ctx: &mut Context<Self>) {
+        if self.line.is_closed() {
+            return;
+        }
+        self.line.close();
+        match &self.state {
+            State::Preparing(_) => self.give_up(&Unready::Core(lost()), ctx),
+            State::Leaving(_) => self.leave_if_over(ctx),
+            State::Waiting { .. } | State::Idle | State::InTurn(_) | State::Gone => {
+                self.warn(format!(
+                    "task {} is not held by this host any more; its agent is ended",
+                    self.parts.task_id
+                ));
+                self.leave(true, ctx);
+            }
+        }
+    }
+
+    /// Ends the agent and waits for that, and for the core to hear the last.
+    pub(super) fn leave(&mut self, announce: bool, ctx: &mut Context<Self>) {
+        let leaving = Leaving { waiting: Vec::new(), announce, agent_gone: !self.had_agent };
+        let before = replace(&mut self.state, State::Leaving(leaving));
+        if let State::InTurn(turn) = before {
+            ctx.cancel_future(turn.limit);
+        }
+        self.dispose(ctx);
+        ctx.run_later(self.parts.real(LAST_WORDS), |actor, ctx| {
+            // Heartbeats go on as long as the agent does.
+            actor.line.give_up();
+            actor.leave_if_over(ctx);
+        });
+        self.leave_if_over(ctx);
+    }
+
+    /// Ends the agent, if there may be one.
+    fn dispose(&mut self, ctx: &mut Context<Self>) {
+        if !self.had_agent {
+            return;
+        }
+        let parts = self.parts.clone();
+        let disposed = async move { parts.dispose().await };
+        ctx.spawn(disposed.into_actor(self).map(|(), actor, ctx| {
+            actor.set_live(false);
+            if let State::Leaving(leaving) = &mut actor.state {
+                leaving.agent_gone = true;
+            }
+            actor.leave_if_over(ctx);
+        }));
+    }
+
+    /// Stops, if nothing is left to wait for.
+    pub(super) fn leave_if_over(&mut self, ctx: &mut Context<Self>) {
+        let State::Leaving(leaving) = &mut self.state else { return };
+        if !leaving.agent_gone || !self.line.is_done() {
+            return;
+        }
+        let mut announce = take(&mut leaving.announce);
+        for reply in take(&mut leaving.waiting) {
+            // Whoever was told that the agent still runs does not wait any more, and has to hear it in another way.
+            announce |= reply.send(Ok(())).is_err();
+        }
+        if announce {
+            self.say(LiveChange::Ended);
+        }
+        ctx.stop();
+    }
+}
+
+fn lost() -> Failure {
+    Refusal::StaleLease.into()
+}

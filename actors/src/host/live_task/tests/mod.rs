@@ -1,0 +1,7 @@
+//! A live task, rule by rule, in virtual time.
+
+mod beginning;
+mod bench;
+mod ends;
+mod limits;
+mod turns;
