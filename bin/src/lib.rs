@@ -2,6 +2,7 @@
 //!
 //! - [`checkpoint`]: a blocking client of the ws-ckpt daemon;
 //! - [`Cofferdam`]: everything the daemon does, in your own process and without a socket;
+//! - [`pod`]: where the isolation pod's sidecar is, and how it is spoken to;
 //! - [`session`]: stored conversations: their messages, a blocking client of the program that keeps them, and which of
 //!   them a client is in;
 //! - [`programs`]: what each program's `main` calls.
@@ -80,7 +81,7 @@ mod hosting;
 mod http;
 mod logging;
 mod paths;
-mod pod;
+pub mod pod;
 pub mod programs;
 pub mod session;
 mod signals;

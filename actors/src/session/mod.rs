@@ -12,7 +12,7 @@ mod lease_actor;
 mod mailboxes;
 mod messages;
 mod operations;
-mod process;
+pub(crate) mod process;
 mod provider;
 pub mod recovery;
 mod session_store_actor;

@@ -29,7 +29,7 @@ impl Processes {
     }
 
     /// Allows a program to run for as long as the first of the two is kept; the second starts it, from whatever thread.
-    pub(super) fn permit(&self) -> (Permit, Starter) {
+    pub(crate) fn permit(&self) -> (Permit, Starter) {
         let mut table = self.table();
         let number = table.next;
         table.next += 1;
@@ -47,7 +47,7 @@ impl Processes {
 
 /// As long as it is kept a program may run.
 #[derive(Debug)]
-pub(super) struct Permit {
+pub(crate) struct Permit {
     processes: Processes,
     number: u64,
 }
@@ -62,14 +62,14 @@ impl Drop for Permit {
 
 /// Starts a program.
 #[derive(Debug)]
-pub(super) struct Starter {
+pub(crate) struct Starter {
     processes: Processes,
     number: u64,
 }
 
 impl Starter {
     /// Starts it, unless nobody wants it any more. The parent's ends of what the command holds are closed.
-    pub(super) fn start(self, mut command: Command) -> io::Result<Running> {
+    pub(crate) fn start(self, mut command: Command) -> io::Result<Running> {
         let Self { processes, number } = self;
         let mut table = processes.table();
         if table.ending || !table.wanted.contains_key(&number) {
@@ -86,9 +86,9 @@ impl Starter {
 
 /// A program that runs. It is killed and reaped when this is dropped.
 #[derive(Debug)]
-pub(super) struct Running {
+pub(crate) struct Running {
     /// For its pipes.
-    pub(super) child: Child,
+    pub(crate) child: Child,
     group: Pid,
     number: u64,
     processes: Processes,
@@ -97,12 +97,20 @@ pub(super) struct Running {
 impl Running {
     /// Waits on another thread until the program has ended, then ends what is left of its group, so that what they
     /// write to is closed.
-    pub(super) fn end_in_time(mut self) -> io::Result<JoinHandle<io::Result<ExitStatus>>> {
+    pub(super) fn end_in_time(self) -> io::Result<JoinHandle<io::Result<ExitStatus>>> {
+        self.end_in_time_and(|ended| ended)
+    }
+
+    /// The same; that thread then does something with how it has ended.
+    pub(crate) fn end_in_time_and<T: Send + 'static>(
+        mut self,
+        then: impl FnOnce(io::Result<ExitStatus>) -> T + Send + 'static,
+    ) -> io::Result<JoinHandle<T>> {
         thread::Builder::new().name("program".to_owned()).spawn(move || {
             // It stays a zombie, so that its number, which is the group's, goes to nobody else meanwhile.
             let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-            rustix::io::retry_on_intr(|| waitid(WaitId::Pid(self.group), options))?;
-            self.reap()
+            let ended = rustix::io::retry_on_intr(|| waitid(WaitId::Pid(self.group), options));
+            then(ended.map_err(io::Error::from).and_then(|_| self.reap()))
         })
     }
 

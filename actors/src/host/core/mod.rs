@@ -6,8 +6,14 @@
 //! Both open the database, answer every method of the contract at once with `CORE_UNAVAILABLE` while they cannot, and say
 //! with [`CoreEvent`] when that changes.
 
+mod backoff;
 mod embedded;
+mod failure;
+mod handshake;
 pub mod sidecar;
+mod standing;
+#[cfg(test)]
+mod testing;
 
 use std::path::PathBuf;
 
@@ -77,7 +83,8 @@ pub struct CoreDescription {
     pub stderr_tail: Vec<String>,
 }
 
-/// What becomes of the core. Sent to `HostActor`, in order: `Up` first, then events; after `Down` nothing until the next `Up`.
+/// What becomes of the core. Sent to `HostActor`, in order: `Up` first, then events; after `Down` nothing until the next `Up`
+/// but another `Down`, if it was tried again in vain and there is another reason now.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
 pub enum CoreEvent {
@@ -97,8 +104,8 @@ pub enum CoreEvent {
     Pod(PodEvent),
 }
 
-/// Starts whoever keeps the pod's state.
-pub(super) fn start(parts: CoreParts, events: Recipient<CoreEvent>) -> PodCore {
+/// Starts whoever keeps the pod's state, in the running actix system. It ends when its mailboxes are dropped.
+pub fn start(parts: CoreParts, events: Recipient<CoreEvent>) -> PodCore {
     match parts.keeper.clone() {
         Keeper::Embedded(pod) => embedded::start(parts, pod, events),
         Keeper::Sidecar(sidecar) => sidecar::start(parts, sidecar, events),
