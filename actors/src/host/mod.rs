@@ -62,5 +62,9 @@ impl Parts {
 /// Starts the host and its core in the running actix system. The host takes requests at once, and says of the core that it is
 /// starting. From the stored conversations agents get context.
 pub fn start(parts: Parts, sessions: Sessions) -> Host {
-    host_actor::HostActor::new(parts, sessions).start().into()
+    let subordinates = host_actor::Subordinates {
+        core: Box::new(core::start),
+        live_task: Box::new(|parts| live_task::LiveTask::new(parts).start().into()),
+    };
+    host_actor::HostActor::new(parts, sessions, subordinates).start().into()
 }

@@ -1,0 +1,154 @@
+//! Removing tasks: their agents first, then files and records.
+
+use actix::prelude::{Context, Handler};
+use cofferdam_protocol::host::{BulkCleanup, CleanedUp, Cleanup, CleanupScope, HostEvent};
+use cofferdam_protocol::pod::{self, BulkCleanupResult, PodErrorCode, TaskStatus, TaskSummary};
+
+use super::live::LiveEntry;
+use super::{Answering, HostActor, after, at_once};
+use crate::host::core::PodCore;
+use crate::host::failure::HostFailure;
+use crate::host::messages::Ask;
+
+/// A task that is to go, and the agent that has to go first.
+struct Ending {
+    task: TaskSummary,
+    entry: Option<LiveEntry>,
+    core: PodCore,
+    within: std::time::Duration,
+}
+
+impl Ending {
+    /// Cancels what runs or waits, waits for the agent to be gone, and sees to it that the task has ended.
+    async fn end(self) -> Result<(), HostFailure> {
+        let Self { task, entry, core, within } = self;
+        if !task.status.is_terminal() {
+            core.pod.ask(pod::TaskCancel { task_id: task.id.clone() }).await?;
+        }
+        let Some(entry) = entry else { return Ok(()) };
+        let lease_id = entry.lease.clone();
+        entry.release(true, within).await?;
+        // A task without an open turn has nothing that could settle it but this.
+        let now = core.pod.ask(pod::TaskGet { task_id: task.id.clone() }).await?.task;
+        if now.status.is_active() {
+            let turn = u64::try_from(now.turns).unwrap_or_default() + 1;
+            let ended = pod::TaskTurnEnded {
+                task_id: task.id,
+                lease_id,
+                turn,
+                reason: Some("aborted".to_owned()),
+                timed_out: false,
+                last_text: None,
+            };
+            core.pod.ask(ended).await?;
+        }
+        Ok(())
+    }
+}
+
+impl HostActor {
+    /// A task is to go: whoever holds it lets go.
+    fn ending(&mut self, task: TaskSummary, core: PodCore) -> Ending {
+        let (entry, within) = (self.live.take(&task.id), self.patience());
+        self.cache.touch();
+        Ending { task, entry, core, within }
+    }
+
+    /// A task's record is gone.
+    fn forget(&mut self, task_id: &str) {
+        if self.cache.remove(task_id) {
+            self.listeners.tell(HostEvent::TaskRemoved { task_id: task_id.to_owned() });
+        }
+    }
+
+    /// The tasks that a bulk clean-up is about.
+    fn matching(&self, request: &BulkCleanup) -> Vec<TaskSummary> {
+        let statuses = request.statuses.as_deref().unwrap_or(&[TaskStatus::Completed]);
+        let now = self.now();
+        let is_old = |task: &TaskSummary| {
+            let since = if task.ended_at > 0 { task.ended_at } else { task.created_at };
+            request.older_than_ms.is_none_or(|age| now - since > age)
+        };
+        let matches = |task: &&&TaskSummary| statuses.contains(&task.status) && is_old(task);
+        self.cache.tasks().iter().filter(matches).map(|task| (*task).clone()).collect()
+    }
+}
+
+impl Handler<Ask<Cleanup>> for HostActor {
+    type Result = Answering<CleanedUp>;
+
+    fn handle(&mut self, Ask(request): Ask<Cleanup>, _: &mut Context<Self>) -> Self::Result {
+        let Cleanup { task_id, scope } = request;
+        let (core, task) = match (self.core(), self.known_task(&task_id)) {
+            (Ok(core), Ok(task)) => (core, task.clone()),
+            (Err(refusal), _) | (_, Err(refusal)) => return at_once(Err(refusal)),
+        };
+        let ending = self.ending(task, core.clone());
+        let id = task_id.clone();
+        let cleaned = async move {
+            ending.end().await?;
+            let mut done = CleanedUp { task_id: id.clone(), removed_files: false, removed_record: false };
+            if scope != CleanupScope::Record {
+                done.removed_files =
+                    core.pod.ask(pod::TaskCleanupFiles { task_id: id.clone() }).await?.removed;
+            }
+            if scope != CleanupScope::Files {
+                core.pod.ask(pod::TaskDelete { task_id: id }).await?;
+                done.removed_record = true;
+            }
+            Ok(done)
+        };
+        after(cleaned, move |actor, cleaned: Result<CleanedUp, HostFailure>, _| {
+            actor.shown.forget();
+            if cleaned.as_ref().is_ok_and(|done| done.removed_record) {
+                actor.forget(&task_id);
+            } else {
+                actor.tell_task(&task_id);
+            }
+            cleaned
+        })
+    }
+}
+
+impl Handler<Ask<BulkCleanup>> for HostActor {
+    type Result = Answering<BulkCleanupResult>;
+
+    fn handle(&mut self, Ask(request): Ask<BulkCleanup>, _: &mut Context<Self>) -> Self::Result {
+        let core = match self.core() {
+            Ok(core) => core,
+            Err(refusal) => return at_once(Err(refusal)),
+        };
+        // Only those that this host holds have to be ended; the core sees to the others.
+        let held: Vec<_> =
+            self.matching(&request).into_iter().filter(|task| self.live.get(&task.id).is_some()).collect();
+        let endings: Vec<_> = held.into_iter().map(|task| self.ending(task, core.clone())).collect();
+        let BulkCleanup { mut statuses, older_than_ms, delete_files } = request;
+        if !endings.is_empty()
+            && let Some(statuses) = &mut statuses
+            && statuses.iter().any(|status| !status.is_terminal())
+            && !statuses.contains(&TaskStatus::Cancelled)
+        {
+            // What was just ended for this has another status now.
+            statuses.push(TaskStatus::Cancelled);
+        }
+        let removed = async move {
+            let ended: Vec<_> = endings.into_iter().map(|ending| actix::spawn(ending.end())).collect();
+            for end in ended {
+                match end.await {
+                    Ok(Err(failure)) if failure.code != PodErrorCode::TaskNotFound.into() => {
+                        return Err(failure);
+                    }
+                    _ => {}
+                }
+            }
+            Ok(core.pod.ask(pod::TaskBulkCleanup { statuses, older_than_ms, delete_files }).await?)
+        };
+        after(removed, |actor, removed: Result<BulkCleanupResult, HostFailure>, _| {
+            actor.shown.forget();
+            for row in removed.iter().flat_map(|done| &done.results).filter(|row| row.ok) {
+                actor.forget(&row.task_id);
+            }
+            removed
+        })
+    }
+}

@@ -1,0 +1,110 @@
+//! What the core says: authoritative for tasks, and the sign that everything else is void.
+
+use actix::prelude::{ActorFutureExt, AsyncContext, Context, Handler, WrapFuture};
+use cofferdam_protocol::host::{CoreStatus, HostEvent};
+use cofferdam_protocol::pod::{self, LogLevel, PodEvent};
+
+use super::HostActor;
+use crate::host::agent::CancelCause;
+use crate::host::core::CoreEvent;
+use crate::host::live_task::{Cancel, Expired};
+use crate::mailbox::Carries;
+
+impl Handler<CoreEvent> for HostActor {
+    type Result = ();
+
+    fn handle(&mut self, event: CoreEvent, ctx: &mut Context<Self>) {
+        match event {
+            CoreEvent::Up { state, initialized } => {
+                let mismatch = state.status == CoreStatus::Mismatch;
+                if mismatch {
+                    self.diagnose(LogLevel::Error, state.message.clone());
+                }
+                self.cache.core_up(state, initialized.map(|said| *said));
+                self.shown.forget();
+                self.tell_core();
+                self.listeners.tell(HostEvent::StateChanged);
+                // `initialize` does not say what targets are remembered.
+                if !mismatch {
+                    self.refresh_exports(ctx);
+                }
+            }
+            CoreEvent::Down { state } => {
+                self.diagnose(LogLevel::Warn, format!("the core is gone: {}", state.message));
+                self.cache.core_down(state);
+                self.end_all_agents(ctx);
+                self.tell_core();
+            }
+            CoreEvent::Pod(event) => self.pod_event(event, ctx),
+        }
+    }
+}
+
+impl HostActor {
+    /// Nothing of this host's agents is worth keeping without a core that knows their tasks.
+    fn end_all_agents(&mut self, ctx: &mut Context<Self>) {
+        let released = self.release_all();
+        ctx.spawn(released.into_actor(self).map(|failures, actor, _| {
+            for failure in failures {
+                actor.diagnose(LogLevel::Error, failure.message);
+            }
+        }));
+    }
+
+    fn pod_event(&mut self, event: PodEvent, ctx: &mut Context<Self>) {
+        match event {
+            PodEvent::TaskChanged { task_id, status, task } => {
+                self.cache.adopt(*task);
+                if status.is_terminal() {
+                    self.drop_unbegun(&task_id);
+                }
+                self.tell_task(&task_id);
+            }
+            PodEvent::QueueDispatch { task_id } => self.dispatched(&task_id, ctx),
+            PodEvent::DeadlineExpired { task_id, turn } => {
+                if let Some(entry) = self.live.get(&task_id) {
+                    entry.addr.recipient().do_send(Expired { turn });
+                }
+            }
+            PodEvent::ExportProgress { export_id, task_id, done, total } => {
+                self.listeners.tell(HostEvent::ExportProgress { export_id, task_id, done, total });
+            }
+            PodEvent::CoreWarning { task_id, message } => {
+                let of = task_id.map(|id| format!("{id}: ")).unwrap_or_default();
+                self.diagnose(LogLevel::Warn, format!("{of}{message}"));
+            }
+        }
+    }
+
+    /// A queued task has a slot.
+    fn dispatched(&mut self, task_id: &str, ctx: &mut Context<Self>) {
+        match (self.cache.task(task_id).cloned(), self.live.get(task_id)) {
+            (Some(task), Some(_)) => self.begin_unasked(task, None, ctx),
+            // Its request failed on the way back: the core gives the slot back when nobody says that it lives.
+            _ => {
+                self.diagnose(LogLevel::Warn, format!("{task_id} has a slot, but this host does not hold it"))
+            }
+        }
+    }
+
+    /// Ends the turn of a task's agent, if there is one.
+    pub(super) fn cancel_agent(&self, task_id: &str, reason: Option<String>) {
+        if let Some(entry) = self.live.get(task_id) {
+            let cause = CancelCause::User { reason: reason.unwrap_or_default() };
+            entry.addr.recipient().do_send(Cancel { cause });
+        }
+    }
+
+    /// Asks for the export records anew.
+    pub(super) fn refresh_exports(&mut self, ctx: &mut Context<Self>) {
+        let Ok(core) = self.core() else { return };
+        let list = pod::ExportList { export_id: None, item_offset: None, item_limit: None };
+        let asked = async move { core.pod.ask(list).await };
+        ctx.spawn(asked.into_actor(self).map(|rows, actor, _| {
+            if let Ok(rows) = rows {
+                actor.cache.set_exports(rows.exports, rows.remembered);
+                actor.listeners.tell(HostEvent::StateChanged);
+            }
+        }));
+    }
+}

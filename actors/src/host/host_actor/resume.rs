@@ -1,0 +1,140 @@
+//! Giving a task an agent again: looking at it, resuming it, telling it something more.
+
+use actix::prelude::{ActorFutureExt, Context, Handler};
+use cofferdam_protocol::host::{OpenTask, OpenedTask, ResumeTask, ResumedTask};
+use cofferdam_protocol::pod::{self, TaskStatus, TaskSummary};
+
+use super::{Answering, HostActor, after, at_once};
+use crate::host::failure::{HostFailure, HostRefusal};
+use crate::host::messages::Ask;
+use crate::pod::{Failure, Refusal};
+
+impl HostActor {
+    /// Goes on with a task when it has an agent: at once if it has one, else after it was resumed.
+    pub(super) fn with_agent<T: 'static>(
+        &mut self,
+        task_id: &str,
+        ctx: &Context<Self>,
+        then: impl FnOnce(&mut Self, TaskSummary) -> Answering<T> + 'static,
+    ) -> Answering<T> {
+        let task = match self.known_task(task_id) {
+            Ok(task) => task.clone(),
+            Err(refusal) => return at_once(Err(refusal)),
+        };
+        if self.live.has_agent(task_id) {
+            return then(self, task);
+        }
+        let resumed = self.resume(&task, ctx);
+        Box::pin(resumed.then(|resumed, actor, _| match resumed {
+            Ok(task) => then(actor, task),
+            Err(failure) => at_once(Err(failure)),
+        }))
+    }
+
+    /// Gives a task an agent that goes on with its conversation. The task's record stays as it was if that fails.
+    fn resume(&mut self, task: &TaskSummary, ctx: &Context<Self>) -> Answering<TaskSummary> {
+        match self.reattach(task, ctx) {
+            Ok(reattached) => reattached,
+            Err(refusal) => at_once(Err(refusal)),
+        }
+    }
+
+    fn reattach(
+        &mut self,
+        task: &TaskSummary,
+        ctx: &Context<Self>,
+    ) -> Result<Answering<TaskSummary>, HostFailure> {
+        let core = self.admits_tasks()?;
+        let id = task.id.clone();
+        let not_resumable = |why: String| HostFailure::from(HostRefusal::NotResumable(why));
+        if self.live.get(&id).is_some() {
+            let what = match task.status {
+                TaskStatus::Queued => "the task waits in the queue; it gets its agent when its turn comes",
+                _ => "the task's agent is being made ready; try again in a moment",
+            };
+            return Err(HostRefusal::TaskBusy(what.to_owned()).into());
+        }
+        if task.legacy {
+            return Err(Failure::from(Refusal::LegacyReadonly(id)).into());
+        }
+        let preset = self.preset(&task.preset_id).ok_or_else(|| {
+            not_resumable(format!("the task's preset, {:?}, is not there any more", task.preset_id))
+        })?;
+        if let Some(why) = &preset.broken {
+            return Err(not_resumable(format!("the task's preset, {}, cannot be used: {why}", preset.id)));
+        }
+        if !preset.resumable {
+            return Err(not_resumable(format!(
+                "agents of the preset {} cannot go on with an old conversation; start a new task",
+                preset.id
+            )));
+        }
+        let preset = preset.clone();
+        let lease_id = self.hold(&id, preset, ctx)?;
+        let reattach = pod::TaskReattach { task_id: id.clone(), lease_id };
+        let dir = task.task_dir.clone();
+        let reattached = async move {
+            let is_there = tokio::task::spawn_blocking(move || std::path::Path::new(&dir).is_dir()).await;
+            if !is_there.unwrap_or(false) {
+                return Err(HostRefusal::NotResumable(
+                    "the task's directory is gone, and its agent has nowhere to work; start a new task"
+                        .to_owned(),
+                )
+                .into());
+            }
+            Ok(core.pod.ask(reattach).await?.task)
+        };
+        Ok(Box::pin(after(reattached, |_, reattached, _| reattached).then(
+            move |reattached: Result<TaskSummary, HostFailure>, actor, _| match reattached {
+                Err(failure) => {
+                    actor.drop_unbegun(&id);
+                    at_once(Err(failure))
+                }
+                Ok(task) => {
+                    let begun = actor.begin(task.clone(), None, true);
+                    after(begun, move |_, begun, _| begun.map(|()| task))
+                }
+            },
+        )))
+    }
+}
+
+impl Handler<Ask<ResumeTask>> for HostActor {
+    type Result = Answering<ResumedTask>;
+
+    fn handle(&mut self, Ask(request): Ask<ResumeTask>, ctx: &mut Context<Self>) -> Self::Result {
+        self.with_agent(&request.task_id, ctx, |actor, task| {
+            let task = actor.newest_row(&task);
+            at_once(Ok(ResumedTask { session_id: task.task.session_id.clone(), live: task.live, task }))
+        })
+    }
+}
+
+impl Handler<Ask<OpenTask>> for HostActor {
+    type Result = Answering<OpenedTask>;
+
+    fn handle(&mut self, Ask(request): Ask<OpenTask>, ctx: &mut Context<Self>) -> Self::Result {
+        let task = match self.known_task(&request.task_id) {
+            Ok(task) => task.clone(),
+            Err(refusal) => return at_once(Err(refusal)),
+        };
+        let opened = |actor: &Self, task: &TaskSummary, resume_error: Option<String>| {
+            let task = actor.newest_row(task);
+            let session_id = task.task.session_id.clone();
+            Ok(OpenedTask { session_id, live: task.live, task, resume_error })
+        };
+        let wanted = self.cache.config().is_some_and(|config| config.auto_resume_on_open)
+            && task.status.is_terminal()
+            // There is nothing to resume, and nothing wrong with that.
+            && !task.legacy
+            && !self.live.has_agent(&task.id);
+        if !wanted {
+            return at_once(opened(self, &task, None));
+        }
+        let resumed = self.resume(&task, ctx);
+        Box::pin(resumed.map(move |resumed, actor, _| match resumed {
+            Ok(task) => opened(actor, &task, None),
+            Err(failure) => opened(actor, &task, Some(failure.message)),
+        }))
+    }
+}

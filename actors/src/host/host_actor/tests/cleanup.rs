@@ -1,0 +1,112 @@
+//! Removing tasks, with whatever still works on them.
+
+use super::*;
+
+fn clean(id: &str, scope: CleanupScope) -> Cleanup {
+    Cleanup { task_id: id.to_owned(), scope }
+}
+
+/// The methods that were called, without what with.
+fn methods(rig: &Rig) -> Vec<String> {
+    rig.script.said.take().iter().map(|line| line.split(' ').next().unwrap().to_owned()).collect()
+}
+
+#[actix::test]
+async fn a_clean_up_removes_what_its_scope_says() {
+    for (scope, called, removed) in [
+        (CleanupScope::Record, &["task.delete"][..], (false, true)),
+        (CleanupScope::Files, &["task.cleanupFiles"][..], (true, false)),
+        (CleanupScope::All, &["task.cleanupFiles", "task.delete"][..], (true, true)),
+    ] {
+        let rig = Rig::with(vec![task("a", TaskStatus::Completed)]).await;
+        let mut heard = rig.listener(None, 8).await;
+        let done = rig.ask(clean("a", scope)).await.unwrap();
+        assert_eq!((done.removed_files, done.removed_record), removed);
+        assert_eq!(methods(&rig), called);
+        assert_eq!(rig.state("").await.tasks.is_empty(), removed.1);
+        let told = matches!(*heard.try_recv().unwrap(), HostEvent::TaskRemoved { .. });
+        assert_eq!(told, removed.1);
+    }
+}
+
+#[actix::test]
+async fn an_active_task_is_cancelled_its_agent_ended_and_its_status_settled_before_anything_goes() {
+    let rig = Rig::with(Vec::new()).await;
+    let (id, _) = rig.running().await;
+    // It had no open turn that its agent's end could settle.
+    rig.script.answer("task.get", json!({"task": task("pod-1", TaskStatus::Starting)}));
+    rig.ask(clean(&id, CleanupScope::All)).await.unwrap();
+    assert_eq!(
+        methods(&rig),
+        ["task.cancel", "release", "task.get", "task.turnEnded", "task.cleanupFiles", "task.delete"]
+    );
+    assert!(rig.state("").await.tasks.is_empty());
+}
+
+#[actix::test]
+async fn a_completed_task_with_an_agent_has_that_ended_first_and_a_queued_one_is_cancelled() {
+    let rig = Rig::with(vec![task("q", TaskStatus::Queued)]).await;
+    let (id, lease) = rig.running().await;
+    rig.agent_of(&id, &lease, TaskStatus::Completed).await;
+    rig.ask(clean(&id, CleanupScope::Record)).await.unwrap();
+    assert_eq!(methods(&rig), ["release", "task.get", "task.delete"]);
+    rig.ask(clean("q", CleanupScope::Record)).await.unwrap();
+    assert_eq!(methods(&rig), ["task.cancel", "task.delete"]);
+}
+
+#[actix::test]
+async fn the_record_stays_if_the_files_cannot_be_removed() {
+    let rig = Rig::with(vec![task("a", TaskStatus::Completed)]).await;
+    rig.script.refuse("task.cleanupFiles", PodErrorCode::TaskBusy);
+    assert_eq!(rig.refusal(clean("a", CleanupScope::All)).await.0, "TASK_BUSY");
+    assert_eq!(methods(&rig), ["task.cleanupFiles"]);
+    assert_eq!(rig.state("").await.tasks.len(), 1);
+    assert_eq!(rig.refusal(clean("none", CleanupScope::All)).await.0, "TASK_NOT_FOUND");
+}
+
+#[actix::test]
+async fn a_bulk_clean_up_ends_the_agents_of_what_it_is_about_and_forgets_what_is_gone() {
+    let rig = Rig::with(vec![task("a", TaskStatus::Completed), task("b", TaskStatus::Completed)]).await;
+    let (id, lease) = rig.running().await;
+    rig.agent_of(&id, &lease, TaskStatus::Completed).await;
+    let gone = |id: &str, ok: bool| json!({"taskId": id, "ok": ok, "code": "", "message": ""});
+    rig.script.answer(
+        "task.bulkCleanup",
+        json!({"results": [gone(&id, true), gone("a", true), gone("b", false)], "deleted": 2}),
+    );
+    let done = rig.ask(BulkCleanup::default()).await.unwrap();
+    assert_eq!(done.deleted, 2);
+    assert_eq!(methods(&rig), ["release", "task.get", "task.bulkCleanup"]);
+    let left: Vec<_> = rig.state("").await.tasks.into_iter().map(|row| row.task.id).collect();
+    assert_eq!(left, ["b"]);
+}
+
+#[actix::test]
+async fn a_bulk_clean_up_leaves_the_agents_of_other_tasks_alone() {
+    let rig = Rig::with(Vec::new()).await;
+    let (id, lease) = rig.running().await;
+    let answer = || rig.script.answer("task.bulkCleanup", json!({"results": [], "deleted": 0}));
+    answer();
+    rig.ask(BulkCleanup::default()).await.unwrap();
+    assert_eq!(methods(&rig), ["task.bulkCleanup"], "it runs");
+    rig.agent_of(&id, &lease, TaskStatus::Completed).await;
+    answer();
+    let old = BulkCleanup { older_than_ms: Some(i64::MAX / 2), ..BulkCleanup::default() };
+    rig.ask(old).await.unwrap();
+    assert_eq!(methods(&rig), ["task.bulkCleanup"], "it is too young");
+    answer();
+    let running = BulkCleanup { statuses: Some(vec![TaskStatus::Failed]), ..BulkCleanup::default() };
+    rig.ask(running).await.unwrap();
+    assert_eq!(methods(&rig), ["task.bulkCleanup"], "it did not fail");
+}
+
+#[actix::test]
+async fn a_bulk_clean_up_of_running_tasks_takes_along_what_it_cancelled_itself() {
+    let rig = Rig::with(Vec::new()).await;
+    rig.running().await;
+    rig.script.answer("task.bulkCleanup", json!({"results": [], "deleted": 0}));
+    let running = BulkCleanup { statuses: Some(vec![TaskStatus::Running]), ..BulkCleanup::default() };
+    rig.ask(running).await.unwrap();
+    let said = rig.script.said.take();
+    assert!(said.last().unwrap().contains("[\"running\",\"cancelled\"]"), "{said:?}");
+}
