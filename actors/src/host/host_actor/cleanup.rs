@@ -47,10 +47,9 @@ impl Ending {
 }
 
 impl HostActor {
-    /// A task is to go: whoever holds it lets go.
-    fn ending(&mut self, task: TaskSummary, core: PodCore) -> Ending {
-        let (entry, within) = (self.live.take(&task.id), self.patience());
-        self.cache.touch();
+    /// A task is to go: whoever holds it lets go, and says so when it has.
+    fn ending(&self, task: TaskSummary, core: PodCore) -> Ending {
+        let (entry, within) = (self.live.get(&task.id).cloned(), self.patience());
         Ending { task, entry, core, within }
     }
 

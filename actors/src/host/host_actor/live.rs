@@ -10,7 +10,7 @@ use cofferdam_protocol::pod::{LeaseId, LogLevel, SandboxPolicy, TaskSummary};
 use super::HostActor;
 use crate::host::agent::Preset;
 use crate::host::failure::{HostFailure, HostRefusal};
-use crate::host::live_task::{Begin, LiveChange, LiveNotice, LiveParts, LiveTaskAddr, Release};
+use crate::host::live_task::{Begin, LiveChange, LiveNotice, LiveParts, LiveTaskAddr, Release, StillRunning};
 use crate::mailbox::Carries;
 
 /// How long an agent may take to end (G82), and a little more, since its own actor waits as long.
@@ -26,7 +26,7 @@ pub(super) struct LiveEntry {
     pub(super) addr: LiveTaskAddr,
     pub(super) lease: LeaseId,
     /// Whether its agent was asked for: from then on it is that actor that settles the task.
-    begun: bool,
+    pub(super) begun: bool,
     /// Whether there is an agent.
     pub(super) agent: bool,
 }
@@ -71,11 +71,9 @@ impl LiveEntry {
         let released = self.addr.recipient().send(Release { core_knows });
         match tokio::time::timeout(within, released).await {
             // One that stopped by itself has let everything go.
-            Ok(Ok(())) | Ok(Err(_)) => Ok(()),
-            Err(_) => Err(HostRefusal::TaskRunning(
-                "the task's agent did not end in time; try again, or look for processes it left".to_owned(),
-            )
-            .into()),
+            Ok(Ok(Ok(())) | Err(_)) => Ok(()),
+            Ok(Ok(Err(still))) => Err(HostRefusal::TaskRunning(still.to_string()).into()),
+            Err(_) => Err(HostRefusal::TaskRunning(StillRunning.to_string()).into()),
         }
     }
 }
@@ -98,7 +96,6 @@ impl HostActor {
             sessions: self.sessions.clone(),
             clock: self.parts.clock.clone(),
             faster: self.parts.faster,
-            ids: self.parts.ids.clone(),
             notices: ctx.address().recipient(),
         };
         let addr = (self.subordinates.live_task)(parts);

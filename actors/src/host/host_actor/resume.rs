@@ -47,7 +47,9 @@ impl HostActor {
         let core = self.admits_tasks()?;
         let id = task.id.clone();
         let not_resumable = |why: String| HostFailure::from(HostRefusal::NotResumable(why));
-        if self.live.get(&id).is_some() {
+        let held = self.live.get(&id).map(|entry| (entry.lease.clone(), entry.begun));
+        // Whose agent is gone is held still, under a lease with which it can be reattached.
+        if held.is_some() && !task.status.is_terminal() {
             let what = match task.status {
                 TaskStatus::Queued => "the task waits in the queue; it gets its agent when its turn comes",
                 _ => "the task's agent is being made ready; try again in a moment",
@@ -70,7 +72,11 @@ impl HostActor {
             )));
         }
         let preset = preset.clone();
-        let lease_id = self.hold(&id, preset, ctx)?;
+        let lease_id = match held {
+            Some((lease, true)) => lease,
+            // One that was let go before it began ends by itself.
+            Some((_, false)) | None => self.hold(&id, preset, ctx)?,
+        };
         let reattach = pod::TaskReattach { task_id: id.clone(), lease_id };
         let dir = task.task_dir.clone();
         let reattached = async move {

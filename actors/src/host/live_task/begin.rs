@@ -96,7 +96,7 @@ impl LiveTask {
         }
         self.enter(EntryKind::Note, &failure.message);
         let _ = reply.send(Err(failure));
-        self.leave(!matches!(why, Unready::Released), ctx);
+        self.leave(ctx);
     }
 
     /// Settles a task whose first turn will not begin: the core knows no other way to say so.

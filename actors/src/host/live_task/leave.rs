@@ -30,9 +30,9 @@ impl Handler<Release> for LiveTask {
             State::Preparing(_) => self.give_up(&Unready::Released, ctx),
             State::InTurn(_) => {
                 self.settle("aborted", "", ctx);
-                self.leave(false, ctx);
+                self.leave(ctx);
             }
-            State::Waiting { .. } | State::Idle | State::Gone => self.leave(false, ctx),
+            State::Waiting { .. } | State::Idle | State::Gone => self.leave(ctx),
             // Asked again, since it did not end the first time.
             State::Leaving(_) => self.dispose(ctx),
         }
@@ -62,14 +62,14 @@ impl LiveTask {
                     "task {} is not held by this host any more; its agent is ended",
                     self.parts.task_id
                 ));
-                self.leave(true, ctx);
+                self.leave(ctx);
             }
         }
     }
 
     /// Ends the agent and waits for that, and for the core to hear the last.
-    pub(super) fn leave(&mut self, announce: bool, ctx: &mut Context<Self>) {
-        let leaving = Leaving { waiting: Vec::new(), announce, agent_gone: !self.had_agent };
+    pub(super) fn leave(&mut self, ctx: &mut Context<Self>) {
+        let leaving = Leaving { waiting: Vec::new(), agent_gone: !self.had_agent };
         let before = replace(&mut self.state, State::Leaving(leaving));
         if let State::InTurn(turn) = before {
             ctx.cancel_future(turn.limit);
@@ -105,13 +105,12 @@ impl LiveTask {
         if !leaving.agent_gone || !self.line.is_done() {
             return;
         }
-        let mut announce = take(&mut leaving.announce);
-        for reply in take(&mut leaving.waiting) {
-            // Whoever was told that the agent still runs does not wait any more, and has to hear it in another way.
-            announce |= reply.send(Ok(())).is_err();
-        }
-        if announce {
-            self.say(LiveChange::Ended);
+        let waiting = take(&mut leaving.waiting);
+        // Before the replies: whoever goes on then can hold the task anew.
+        self.say(LiveChange::Ended);
+        for reply in waiting {
+            // Whoever was told that the agent still runs does not wait any more.
+            let _ = reply.send(Ok(()));
         }
         ctx.stop();
     }

@@ -64,10 +64,10 @@ pub(in crate::host) struct Expired {
     pub(in crate::host) turn: u64,
 }
 
-/// Ends the agent and lets the task go. The reply comes when nothing of the agent runs any more; the actor stops then. It is
-/// an error if the agent does not end within 10 s: then the actor stays, keeps the lease and can be asked again, and says
-/// [`LiveChange::Ended`] once the agent is gone. An open turn is settled as aborted first if the core can still be told. Sent
-/// by `HostActor`.
+/// Ends the agent and lets the task go. The reply comes when nothing of the agent runs any more, behind
+/// [`LiveChange::Ended`]; the actor stops then. It is an error if the agent does not end within 10 s: then the actor stays,
+/// keeps the lease and can be asked again. An open turn is settled as aborted first if the core can still be told. Sent by
+/// `HostActor`.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "Result<(), StillRunning>")]
 pub(in crate::host) struct Release {
@@ -117,6 +117,6 @@ pub(in crate::host) enum LiveChange {
         /// What.
         message: String,
     },
-    /// The lease is lost, or the agent could not be had: this actor has let everything go and stops.
+    /// Everything is let go: nothing of the agent runs any more, and this actor stops.
     Ended,
 }

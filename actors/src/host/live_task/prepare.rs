@@ -3,7 +3,7 @@
 
 use actix::prelude::{Message, Recipient};
 use cofferdam_protocol::pod::{
-    Method, PodErrorCode, Probe, SandboxCheck, SandboxMode, SandboxPolicy, SandboxPrepare, SandboxProbeMode,
+    PodErrorCode, Probe, SandboxCheck, SandboxMode, SandboxPolicy, SandboxPrepare, SandboxProbeMode,
     TaskMarkRunning, TaskMarkStarting, TaskSetAvailableTools, TaskSetSandboxCheck, TaskStatus, TaskSummary,
 };
 use tokio::time::timeout;
@@ -16,7 +16,7 @@ use crate::host::agent::{AgentBackend, AgentError, AgentEvent, DisposeAgent, Rea
 use crate::host::context::{self, ReadContext};
 use crate::host::failure::{HostFailure, HostRefusal};
 use crate::host::prompt::{Surroundings, system_prompt};
-use crate::pod::{Call, Failure, Pod};
+use crate::pod::Failure;
 
 /// The most tools that are told to the core (spec §5).
 const MAX_TOOLS: usize = 256;

@@ -104,8 +104,6 @@ pub(super) enum Cancelled {
 pub(super) struct Leaving {
     /// Who waits for it.
     pub(super) waiting: Vec<Answer<StillRunning>>,
-    /// Whether the host is told when it is over: it did not ask for it.
-    pub(super) announce: bool,
     /// Whether nothing of the agent runs any more.
     pub(super) agent_gone: bool,
 }

@@ -152,9 +152,9 @@ impl Handler<Expired> for MockLive {
 }
 
 impl Handler<Release> for MockLive {
-    type Result = ();
-    fn handle(&mut self, release: Release, _: &mut Context<Self>) {
-        let _ = self.hear("release", json!(release.core_knows));
+    type Result = Result<(), StillRunning>;
+    fn handle(&mut self, release: Release, _: &mut Context<Self>) -> Self::Result {
+        self.hear("release", json!(release.core_knows)).map_err(|_| StillRunning)
     }
 }
 
@@ -183,7 +183,6 @@ struct Rig {
     host: Host,
     addr: Addr<HostActor>,
     script: Script,
-    clock: Arc<VirtualClock>,
 }
 
 fn preset(id: &str) -> Preset {
@@ -224,7 +223,7 @@ impl Rig {
     }
 
     fn new() -> Self {
-        let (script, clock) = (Script::default(), VirtualClock::new());
+        let script = Script::default();
         let parts = Parts {
             core: CoreParts {
                 database: PathBuf::from("/state/pod.db"),
@@ -236,7 +235,7 @@ impl Rig {
                 }),
             },
             presets: ["one", "writer", "broken", "forgetful"].map(preset).into(),
-            clock: clock.clone(),
+            clock: VirtualClock::new(),
             faster: 1,
             ids: Arc::new(Counted::default()),
             compat: Compat { bootstrap: true, index_inject: false, events: true, follow_up: true },
@@ -257,7 +256,7 @@ impl Rig {
         };
         let sessions = session::start(session::Parts::new(Places::default()));
         let addr = HostActor::new(parts, sessions, subordinates).start();
-        Self { host: addr.clone().into(), addr, script, clock }
+        Self { host: addr.clone().into(), addr, script }
     }
 
     async fn up(&self, state: CoreState, said: Option<Initialized>) {

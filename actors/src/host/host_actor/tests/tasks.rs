@@ -195,6 +195,7 @@ async fn a_resumed_task_is_live_when_its_agent_is_and_is_not_resumed_twice() {
     let rig = Rig::with(vec![task("a", TaskStatus::Completed)]).await;
     rig.ask(ResumeTask { task_id: "a".to_owned() }).await.unwrap();
     let lease = rig.lease_of("task.reattach");
+    rig.changed(task("a", TaskStatus::Starting)).await;
     assert_eq!(rig.refusal(ResumeTask { task_id: "a".to_owned() }).await.0, "TASK_BUSY");
     rig.agent("a", &lease, true).await;
     rig.script.said.take();
@@ -227,4 +228,32 @@ async fn a_patch_of_the_configuration_is_shown_from_then_on() {
     assert_eq!(*heard.try_recv().unwrap(), HostEvent::StateChanged);
     rig.script.refuse("config.set", PodErrorCode::BadRequest);
     assert_eq!(rig.refusal(set).await.0, "BAD_REQUEST");
+}
+
+#[actix::test]
+async fn a_task_whose_agent_is_gone_is_resumed_under_the_lease_that_is_kept() {
+    let rig = Rig::with(Vec::new()).await;
+    let (id, lease) = rig.running().await;
+    rig.changed(task("pod-1", TaskStatus::Failed)).await;
+    rig.agent(&id, &lease, false).await;
+    rig.ask(ResumeTask { task_id: id.clone() }).await.unwrap();
+    let said = rig.script.said.take();
+    assert_eq!(said[0], format!("task.reattach {{\"leaseId\":\"{lease}\",\"taskId\":\"{id}\"}}"));
+    assert_eq!(said[1..], [format!("begin [\"{id}\",[false,true,\"main@\"]]")]);
+}
+
+#[actix::test]
+async fn an_agent_that_does_not_end_keeps_its_task_from_being_removed() {
+    let rig = Rig::with(Vec::new()).await;
+    let (id, _) = rig.running().await;
+    rig.script.refuse("release", PodErrorCode::Internal);
+    let clean = Cleanup { task_id: id.clone(), scope: CleanupScope::All };
+    let (code, message) = rig.refusal(clean).await;
+    assert!(code == "TASK_RUNNING" && message.contains("10 s"), "{message}");
+    let said = rig.script.said.take();
+    assert!(
+        !said.iter().any(|line| line.starts_with("task.delete") || line.starts_with("task.cleanupFiles"))
+    );
+    let state = rig.state("").await;
+    assert!(state.tasks.len() == 1 && state.tasks[0].live, "it is held still");
 }

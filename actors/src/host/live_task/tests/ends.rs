@@ -101,16 +101,16 @@ async fn a_core_that_is_away_takes_no_lease_along() {
 async fn a_task_that_is_let_go_has_its_turn_settled_and_its_agent_ended() {
     let bench = Bench::in_turn().await;
     assert_eq!(bench.release(true).await, Ok(()));
-    assert_eq!(bench.take_sorted(), ["agent: dispose", "not live", ABORTED]);
+    assert_eq!(bench.take_sorted(), ["agent: dispose", "ended", "not live", ABORTED]);
     assert!(!bench.task.connected());
 
     let bench = Bench::idle().await;
     assert_eq!(bench.release(true).await, Ok(()));
-    assert_eq!(bench.take(), ["agent: dispose", "not live"]);
+    assert_eq!(bench.take(), ["agent: dispose", "not live", "ended"]);
 
     let bench = Bench::new();
     assert_eq!(bench.release(true).await, Ok(()));
-    assert_eq!(bench.take(), [""; 0]);
+    assert_eq!(bench.take(), ["ended"]);
     assert!(!bench.task.connected());
 }
 
@@ -118,7 +118,7 @@ async fn a_task_that_is_let_go_has_its_turn_settled_and_its_agent_ended() {
 async fn a_core_that_has_forgotten_the_lease_is_told_nothing() {
     let bench = Bench::in_turn().await;
     assert_eq!(bench.release(false).await, Ok(()));
-    assert_eq!(bench.take(), ["agent: dispose", "not live"]);
+    assert_eq!(bench.take(), ["agent: dispose", "not live", "ended"]);
 }
 
 #[actix::test]
@@ -130,7 +130,7 @@ async fn a_task_whose_agent_is_made_ready_can_be_let_go() {
     bench.take();
     assert_eq!(bench.release(true).await, Ok(()));
     assert_eq!(begins.await.unwrap().unwrap_err().code, PodErrorCode::TaskBusy.into());
-    assert_eq!(bench.take_sorted(), ["agent: dispose", ABORTED]);
+    assert_eq!(bench.take_sorted(), ["agent: dispose", "ended", ABORTED]);
     assert!(!bench.task.connected());
 }
 
