@@ -98,7 +98,8 @@ impl Stage {
     /// Plays a script to its end, or until it is cancelled.
     pub(super) async fn play(self, script: String, cue: Cue) -> End {
         let Cue { turn, mut cancelled, events } = cue;
-        let say = async |event| drop(events.send(event).await);
+        // If nobody listens any more, nobody minds.
+        let say = async |event| events.send(event).await.unwrap_or_default();
         say(AgentEvent::TurnStarted { turn }).await;
         let mut stubborn = false;
         for step in script.lines().filter_map(Step::parse) {

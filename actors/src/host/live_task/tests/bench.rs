@@ -422,12 +422,13 @@ impl Bench {
 
     /// The core answers everything that it held back.
     pub(super) async fn let_go(&self) {
-        let mut plan = self.plan.lock().unwrap();
-        plan.held.clear();
-        for go in std::mem::take(&mut plan.waiting) {
-            let _ = go.send(());
+        {
+            let mut plan = self.plan.lock().unwrap();
+            plan.held.clear();
+            for go in std::mem::take(&mut plan.waiting) {
+                let _ = go.send(());
+            }
         }
-        drop(plan);
         self.settle().await;
     }
 
