@@ -147,7 +147,7 @@ fn described(package: &Path) -> Result<Option<PathBuf>, Tried> {
     };
     // A package with one program may name just that.
     let named = metadata.bin.as_str().or_else(|| metadata.bin.get(NAME)?.as_str());
-    Ok(named.map(|named| package.join(named)))
+    Ok(named.map(|named| package.join(named.trim_start_matches("./"))))
 }
 
 /// What Node calls a platform or a processor.
