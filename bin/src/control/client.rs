@@ -8,18 +8,18 @@ use bytes::Bytes;
 use cofferdam_actors::session::recovery::{ClientError, SessionCore};
 use cofferdam_protocol::host::HostMethod;
 use cofferdam_protocol::session::{SessionData, SessionErrorCode, SessionRequest};
-use cofferdam_web::ErrorReport;
 use cofferdam_web::ckpt::{
     CheckRequest, CheckSummary, LastRollbackReport, RestoreRequest, RestoredReport, SizeReport, TrashReport,
     UndoReport, UndoRequest, WarningsReport,
 };
+use cofferdam_web::{ConsoleLink, ErrorReport};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
 use hyper::{Method, Request, StatusCode, header};
 use hyper_util::rt::TokioIo;
 use percent_encoding::{NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use tokio::net::UnixStream;
 
 /// The most an answer may have.
@@ -40,13 +40,6 @@ pub(crate) enum ControlError {
     /// The daemon refused.
     #[error("[{code}]: {message}")]
     Refused { code: String, message: String },
-}
-
-/// What `/console/code` answers.
-#[derive(Debug, Deserialize, Serialize)]
-pub(crate) struct ConsoleAddress {
-    /// For a browser, and once.
-    pub(crate) url: String,
 }
 
 /// A client of one daemon's control API.
@@ -117,7 +110,7 @@ impl ControlClient {
     }
 
     /// An address at which a browser gets into the console, once.
-    pub(crate) fn console(&self) -> Result<ConsoleAddress, ControlError> {
+    pub(crate) fn console(&self) -> Result<ConsoleLink, ControlError> {
         self.post("/console/code", &serde_json::json!({}))
     }
 

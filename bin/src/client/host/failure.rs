@@ -33,8 +33,8 @@ impl Failure {
             Self::Exit(code) => return *code,
             // Whoever read the output has had enough.
             Self::Io(error) if error.kind() == io::ErrorKind::BrokenPipe => return 0,
-            Self::Control(error @ ControlError::Refused { code, .. }) => {
-                (format!("Error {error}"), hint_of(code))
+            Self::Control(error @ ControlError::Refused { code, message }) => {
+                (format!("Error {error}"), hint_of(code, message))
             }
             Self::Control(error @ ControlError::Unreachable { .. }) => (
                 format!("Error: {error}"),
@@ -60,10 +60,12 @@ pub(super) fn answered<T>(answer: Answered<Result<T, ControlError>>) -> Result<T
 }
 
 /// What can be done about a code of the host.
-fn hint_of(code: &str) -> Option<&'static str> {
+fn hint_of(code: &str, message: &str) -> Option<&'static str> {
     Some(match code {
-        // A route that it does not know.
-        "NotFound" => "the daemon is of an older version than this program; start it anew",
+        // A route that it does not know, and not what it knows and has none of.
+        "NotFound" if message.starts_with("nothing here") => {
+            "the daemon is of an older version than this program; start it anew"
+        }
         "NO_SANDBOX_ROOT" => {
             "choose a directory for tasks first: cofferdam config set sandboxRoot=<directory>"
         }

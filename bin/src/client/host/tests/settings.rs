@@ -89,10 +89,14 @@ fn a_configuration_that_cannot_be_read_now_says_why() {
 fn the_console_has_an_address() {
     let host = host();
     assert_eq!(host.run(&["console"]), ran(0, "http://127.0.0.1:1/code#x\n", ""));
-    let old = Stub::new(|_, _| Err((404, "NotFound", "no such route")));
-    let told = "Error [NotFound]: no such route\n\
+    let old = Stub::new(|_, _| Err((404, "NotFound", "nothing here; see openapi.json")));
+    let told = "Error [NotFound]: nothing here; see openapi.json\n\
                 Hint: the daemon is of an older version than this program; start it anew\n";
     assert_eq!(old.run(&["console"]), ran(1, "", told));
+    let off =
+        Stub::new(|_, _| Err((404, "NotFound", "this daemon has no console; start it without --http off")));
+    let told = "Error [NotFound]: this daemon has no console; start it without --http off\n";
+    assert_eq!(off.run(&["console"]), ran(1, "", told));
 }
 
 #[test]
