@@ -1,6 +1,7 @@
 //! The last lines that the sidecar wrote on stderr.
 
 use std::collections::VecDeque;
+use std::io::BufRead;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -46,19 +47,32 @@ impl Tail {
 
 impl Kept {
     fn feed(&mut self, bytes: &[u8]) {
-        let newlines = bytes.iter().enumerate().rev().filter(|(_, byte)| **byte == b'\n');
+        let mut newlines = Vec::new();
+        let mut rest = bytes;
+        // The fastest search for a byte that the standard library has.
+        while let Ok(1..) = rest.skip_until(b'\n') {
+            newlines.push(bytes.len() - rest.len());
+        }
         // Of many lines only the last ones are looked at: whoever floods costs little.
-        let from = newlines.map(|(at, _)| at + 1).nth(LINES).inspect(|_| self.begun.clear()).unwrap_or(0);
-        for piece in bytes[from..].split_inclusive(|byte| *byte == b'\n') {
-            let (text, ends) = match piece.split_last() {
-                Some((b'\n', text)) => (text, true),
-                _ => (piece, false),
-            };
-            let room = BYTES.saturating_sub(self.begun.len());
-            self.begun.extend_from_slice(&text[..text.len().min(room)]);
-            if ends {
-                self.end_line();
-            }
+        let unseen = newlines.len().saturating_sub(LINES + 1);
+        let mut from = 0;
+        if let Some(last) = unseen.checked_sub(1) {
+            from = newlines[last];
+            self.begun.clear();
+        }
+        for end in newlines.drain(unseen..) {
+            self.piece(&bytes[from..end]);
+            from = end;
+        }
+    }
+
+    /// Takes a line, or a part of one.
+    fn piece(&mut self, piece: &[u8]) {
+        let text = piece.strip_suffix(b"\n").unwrap_or(piece);
+        let room = BYTES.saturating_sub(self.begun.len());
+        self.begun.extend_from_slice(&text[..text.len().min(room)]);
+        if piece.ends_with(b"\n") {
+            self.end_line();
         }
     }
 
