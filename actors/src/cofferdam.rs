@@ -35,7 +35,7 @@ pub struct Builder {
     installation: Installation,
     clock: Arc<dyn Clock>,
     sessions: session::Parts,
-    pods: Option<host::Parts>,
+    pods: Option<Box<dyn FnOnce() -> host::Parts + Send>>,
 }
 
 /// Why nothing was started.
@@ -144,9 +144,9 @@ impl Builder {
         self
     }
 
-    /// Hosts isolation pods, too.
-    pub fn pods(mut self, parts: host::Parts) -> Self {
-        self.pods = Some(parts);
+    /// Hosts isolation pods, too. What the host works with is made on the actors' thread, where whoever runs agents can be started.
+    pub fn pods(mut self, parts: impl FnOnce() -> host::Parts + Send + 'static) -> Self {
+        self.pods = Some(Box::new(parts));
         self
     }
 
@@ -175,7 +175,7 @@ impl Builder {
                     let started = ckpt::start(parts).await;
                     let started = started.map(|ckpt| {
                         let sessions = session::start(sessions);
-                        let host = pods.map(|parts| host::start(parts, sessions.clone()));
+                        let host = pods.map(|parts| host::start(parts(), sessions.clone()));
                         (ckpt, sessions, host, actix::Arbiter::current())
                     });
                     let running = started.is_ok();

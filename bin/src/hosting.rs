@@ -40,8 +40,11 @@ impl HostingOptions {
         self.http.unwrap_or_default()
     }
 
-    /// What the host works with.
-    pub(crate) fn pods(&self, state_dir: &Path) -> io::Result<Parts> {
+    /// What makes the parts that the host works with, on the actors' thread.
+    pub(crate) fn pods(
+        &self,
+        state_dir: &Path,
+    ) -> io::Result<impl FnOnce() -> Parts + Send + 'static + use<>> {
         let (clock, faster) = clock::from_env();
         let keeper = match self.pod_core.as_deref().filter(|program| !program.as_os_str().is_empty()) {
             Some(program) => Keeper::Sidecar(SidecarParts {
@@ -60,8 +63,9 @@ impl HostingOptions {
             }),
         };
         let served = self.http() != HttpAddress::Off;
-        Ok(Parts {
-            core: CoreParts { database: state_dir.join("pod/pod.db"), legacy: None, keeper },
+        let core = CoreParts { database: state_dir.join("pod/pod.db"), legacy: None, keeper };
+        Ok(move || Parts {
+            core,
             presets: Vec::new(),
             clock,
             faster,
@@ -72,10 +76,13 @@ impl HostingOptions {
     }
 }
 
+/// What of the state directory no agent may write to; the database's directory is protected anyway.
+const OWN_DIRS: [&str; 6] = ["", "run", "ckpt", "ckpt/packs", "ckpt/cache", "ckpt/journal"];
+
 /// Where this process finds itself, and what is its own.
 fn beside(state_dir: &Path) -> Surroundings {
     let mut surroundings = surroundings();
-    surroundings.system.push(state_dir.to_owned());
+    surroundings.system.extend(OWN_DIRS.map(|dir| state_dir.join(dir)));
     surroundings
 }
 

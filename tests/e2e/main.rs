@@ -17,6 +17,7 @@ mod fidelity;
 mod filesystems;
 mod frames;
 mod full_disk;
+mod http;
 mod init;
 mod kinds;
 mod left_out;

@@ -306,6 +306,12 @@ impl Daemon {
         self.stdout.lock().unwrap().recv_timeout(PATIENCE)
     }
 
+    /// The next line it prints.
+    #[track_caller]
+    pub fn line(&self) -> String {
+        self.next_line().unwrap_or_else(|error| panic!("it prints nothing more: {error}"))
+    }
+
     /// The line by which it said that it serves.
     pub fn ready_line(&self) -> &str {
         &self.ready

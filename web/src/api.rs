@@ -112,4 +112,4 @@ async fn nothing_here() -> ApiError {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -80,15 +80,12 @@ async fn events(
     if !host.subscribe(Subscribe { main, events: sender }) {
         return Err(HostRefusal::Unavailable.into());
     }
-    let mut beats = interval(HEARTBEAT);
-    beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    // The first comes at once.
-    beats.reset();
-    let stopping = Box::pin(streams.stopping.clone().cancelled_owned());
-    let stream = EventStream { begun: false, events, beats, stopping, _room: room };
+    let stream = EventStream::new(events, &streams, room);
     Ok(HttpResponse::Ok()
         .content_type("text/event-stream")
         .insert_header((CACHE_CONTROL, "no-store"))
+        // Its end is the end of the connection.
+        .force_close()
         .body(stream))
 }
 
@@ -116,6 +113,21 @@ struct EventStream {
     beats: Interval,
     stopping: Pin<Box<WaitForCancellationFutureOwned>>,
     _room: OwnedSemaphorePermit,
+}
+
+impl EventStream {
+    fn new(
+        events: mpsc::Receiver<Arc<HostEvent>>,
+        streams: &EventStreams,
+        room: OwnedSemaphorePermit,
+    ) -> Self {
+        let mut beats = interval(HEARTBEAT);
+        beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        // The first would come at once.
+        beats.reset();
+        let stopping = Box::pin(streams.stopping.clone().cancelled_owned());
+        Self { begun: false, events, beats, stopping, _room: room }
+    }
 }
 
 impl MessageBody for EventStream {

@@ -13,6 +13,7 @@ use actix_web::web::{self, Data};
 use actix_web::{HttpMessage, ResponseError};
 use cofferdam_storage::peer::Peer;
 
+use super::unread::Held;
 use super::{Access, Verdict, own};
 use crate::error::ApiError;
 use crate::host::Refusal;
@@ -26,9 +27,10 @@ pub(crate) struct OverTcp;
 /// whole application, whose data hold the [`Access`].
 pub async fn guard(
     access: Data<Access>,
-    request: ServiceRequest,
+    mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
+    let body = Held::new(&mut request);
     let mut response = match access.own.check(request.head()) {
         Ok(()) => next.call(request).await?.map_into_boxed_body(),
         Err(foreign) if request.uri().path().starts_with("/api/v1/") => {
@@ -38,7 +40,7 @@ pub async fn guard(
         Err(foreign) => request.into_response(Refusal::from(foreign).into_response()),
     };
     restrict(response.headers_mut());
-    Ok(response)
+    Ok(body.until_sent(response))
 }
 
 /// What every answer says to browsers, unless it says something itself. There is no header for other origins: none may read.
@@ -71,12 +73,7 @@ pub(crate) async fn admit(
     let payload = request.extract::<web::Payload>().await?;
     match body::read(request.head(), payload, access.body_time).await {
         Ok(body) => request.set_payload(Payload::from(body)),
-        Err(unreadable) => {
-            let error = ApiError::from(unreadable);
-            let mut response = error.error_response();
-            response.head_mut().set_connection_type(actix_web::http::ConnectionType::Close);
-            return Ok(request.into_response(response));
-        }
+        Err(unreadable) => return Ok(request.into_response(ApiError::from(unreadable).error_response())),
     }
     request.extensions_mut().insert(Peer::own());
     request.extensions_mut().insert(OverTcp);

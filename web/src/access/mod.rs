@@ -5,6 +5,7 @@ mod guard;
 mod own;
 pub(crate) mod secret;
 mod token;
+mod unread;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -33,7 +33,7 @@ mod pods;
 mod sessions;
 
 /// Whom the API asks: stubs, and a host if one is given.
-fn services(host: Option<Host>) -> Services {
+pub(crate) fn services(host: Option<Host>) -> Services {
     Services {
         ckpt: Stub { refusal: None, lost: None }.start().into(),
         sessions: sessions::Stub { refusal: None }.start().into(),

@@ -1,1 +1,86 @@
+//! The body of a stream, in virtual time.
 
+use std::future::poll_fn;
+
+use cofferdam_protocol::host::{EntryKind, MainMessage, TranscriptEntry};
+use serde_json::Value;
+
+use super::*;
+
+fn stream() -> (mpsc::Sender<Arc<HostEvent>>, CancellationToken, Pin<Box<EventStream>>) {
+    let streams = EventStreams::new(CancellationToken::new());
+    let (sender, events) = mpsc::channel(WAITING);
+    let room = Arc::clone(&streams.room).try_acquire_owned().unwrap();
+    (sender, streams.stopping.clone(), Box::pin(EventStream::new(events, &streams, room)))
+}
+
+async fn next(stream: &mut Pin<Box<EventStream>>) -> Option<String> {
+    let chunk = poll_fn(|context| stream.as_mut().poll_next(context)).await;
+    chunk.map(|Ok(bytes)| String::from_utf8(bytes.to_vec()).unwrap())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_heartbeat_comes_every_15_seconds_in_which_nothing_happens() {
+    let (_sender, _, mut stream) = stream();
+    assert_eq!(next(&mut stream).await.unwrap(), "retry: 2000\n\n");
+    for _ in 0..3 {
+        let before = tokio::time::Instant::now();
+        assert_eq!(next(&mut stream).await.unwrap(), ":\n\n");
+        assert_eq!(before.elapsed(), HEARTBEAT);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_ends_with_the_daemon_and_with_the_host() {
+    let (_sender, stopping, mut stopped) = stream();
+    next(&mut stopped).await;
+    stopping.cancel();
+    assert_eq!(next(&mut stopped).await, None);
+    let (sender, _, mut deserted) = stream();
+    next(&mut deserted).await;
+    sender.send(Arc::new(HostEvent::Lost)).await.unwrap();
+    drop(sender);
+    assert_eq!(
+        next(&mut deserted).await.unwrap(),
+        "event: events.lost\ndata: {\"kind\":\"events.lost\"}\n\n"
+    );
+    assert_eq!(next(&mut deserted).await, None);
+}
+
+#[test]
+fn whatever_is_said_stays_in_its_frame() {
+    let text = "a\nb\r\n\r\nevent: x\rdata: {}\u{2028}\u{85}";
+    let entry = TranscriptEntry { seq: 1, kind: EntryKind::Tool, time: 2, text: text.to_owned() };
+    let message =
+        MainMessage { session_id: text.to_owned(), id: "a".to_owned(), text: text.to_owned(), at: 1 };
+    for (event, kind) in [
+        (HostEvent::TaskEntry { task_id: "a".to_owned(), entry }, "task.entry"),
+        (HostEvent::MainMessage(message), "main.message"),
+        (HostEvent::TaskRemoved { task_id: text.to_owned() }, "task.removed"),
+    ] {
+        let frame = frame(&event);
+        let frame = str::from_utf8(&frame).unwrap();
+        let (first, second) = frame.strip_suffix("\n\n").unwrap().split_once('\n').unwrap();
+        assert_eq!(first, format!("event: {kind}"));
+        let data = second.strip_prefix("data: ").unwrap();
+        assert!(!data.contains(['\n', '\r']), "{data}");
+        let data: Value = serde_json::from_str(data).unwrap();
+        assert_eq!(data["kind"], kind);
+        assert_eq!(data, serde_json::to_value(&event).unwrap());
+    }
+}
+
+#[test]
+fn a_listener_may_show_a_main_session_in_an_absolute_directory() {
+    let listener = |session_id: &str, cwd: &str| {
+        Listener { session_id: session_id.to_owned(), cwd: cwd.to_owned(), subagent: false }.main_session()
+    };
+    assert_eq!(listener("", "").unwrap(), None);
+    assert_eq!(listener("", "/w").unwrap(), None);
+    let shown = listener("main", "/w").unwrap().unwrap();
+    assert_eq!((shown.id.as_str(), shown.cwd.as_str()), ("main", "/w"));
+    assert!(listener("main", "").unwrap().is_some());
+    for (id, cwd) in [("main", "w"), ("main", "./w"), (&*"x".repeat(513), "/w")] {
+        assert!(listener(id, cwd).is_err(), "{id:.10} {cwd}");
+    }
+}

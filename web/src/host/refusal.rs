@@ -54,15 +54,8 @@ impl Refusal {
     /// The answer.
     pub(crate) fn into_response(self) -> HttpResponse {
         let mut response = HttpResponseBuilder::new(self.status());
-        match &self {
-            Self::Method(allowed) => {
-                response.insert_header((ALLOW, allowed.as_str()));
-            }
-            // What is left of the body is not waited for.
-            Self::Unreadable(_) => {
-                response.force_close();
-            }
-            _ => {}
+        if let Self::Method(allowed) = &self {
+            response.insert_header((ALLOW, allowed.as_str()));
         }
         super::json(&mut response, failure_body(self.code(), &self.to_string(), &Value::Null))
     }

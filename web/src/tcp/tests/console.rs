@@ -1,0 +1,129 @@
+//! Signing in, the page, and where the token goes.
+
+use std::io;
+use std::sync::{Mutex, OnceLock};
+
+use super::*;
+use crate::host::tests::stub::{ROOT, args_of_all};
+
+#[actix_web::test]
+async fn a_code_signs_one_browser_in_once() {
+    let server = start().await;
+    let url = server.console.login_url();
+    let path = url.strip_prefix(&format!("http://{}", server.address)).unwrap();
+    let answer = server.get(path, "").await;
+    assert_eq!((answer.status, answer.header("location")), (303, Some("/")));
+    let cookie = answer.header("set-cookie").unwrap();
+    let (cookie, attributes) = cookie.split_once("; ").unwrap();
+    assert_eq!(attributes, "httponly; samesite=strict; path=/");
+    let (name, value) = cookie.split_once('=').unwrap();
+    assert_eq!((name, value.len()), (format!("cofferdam-{}", server.address.port()).as_str(), 64));
+    let cookie = format!("Cookie: other=1; {cookie}; more=2\r\n");
+    assert_eq!(server.get("/", &cookie).await.status, 200);
+    for again in [path, "/login", "/login?code=", "/login?code=0", "/login?x=1&code=0"] {
+        let answer = server.get(again, "").await;
+        assert_eq!((answer.status, answer.header("set-cookie")), (401, None), "{again}");
+        assert!(answer.body.contains("cofferdam console"), "{}", answer.body);
+    }
+    for method in ["HEAD", "POST", "PUT", "DELETE"] {
+        let url = server.console.login_url();
+        let path = url.strip_prefix(&format!("http://{}", server.address)).unwrap();
+        let answer = server.ask(&format!("{method} {path}"), &server.host(), "").await;
+        assert_eq!((answer.status, answer.header("allow")), (405, Some("get")), "{method}");
+        assert_eq!(server.get(path, "").await.status, 303, "it is not spent by {method}");
+    }
+}
+
+#[actix_web::test]
+async fn the_page_is_for_those_who_signed_in_and_carries_the_token_in_one_script() {
+    let server = start().await;
+    for nobody in [String::new(), format!("Cookie: cofferdam-{}=x\r\n", server.address.port())] {
+        let answer = server.get("/", &nobody).await;
+        assert_eq!((answer.status, answer.header("content-type")), (401, Some("text/html; charset=utf-8")));
+        assert!(!answer.body.contains(&server.token) && answer.body.contains("cofferdam console"));
+    }
+    let cookie = server.signed_in().await;
+    let mut nonces = Vec::new();
+    for _ in 0..2 {
+        let answer = server.get("/", &cookie).await;
+        let policy = answer.header("content-security-policy").unwrap();
+        let nonce = policy.split("'nonce-").nth(1).unwrap().split('\'').next().unwrap();
+        let script = format!(
+            "<script nonce=\"{nonce}\">globalThis.__DSH_IPP__ = {{\"token\":\"{}\"}};</script>",
+            server.token
+        );
+        assert!(answer.body.contains(&script), "{}", answer.body);
+        assert_eq!(answer.body.matches("<script").count(), 1);
+        assert!(answer.body.contains("/sandbox/&lt;b&gt;&quot;&amp;") && !answer.body.contains(ROOT));
+        nonces.push(nonce.to_owned());
+    }
+    assert_ne!(nonces[0], nonces[1]);
+}
+
+#[actix_web::test]
+async fn a_signed_in_page_gets_the_token_by_bootstrap() {
+    let server = start().await;
+    assert_eq!(server.get("/isolation-pod/bootstrap", "").await.refusal(), (401, "UNAUTHORIZED".to_owned()));
+    let answer = server.get("/isolation-pod/bootstrap", &server.signed_in().await).await;
+    assert_eq!(answer.json()["token"], Value::from(server.token.as_str()));
+}
+
+/// What all tests of this process log, whoever logs it.
+fn log() -> &'static Mutex<Vec<u8>> {
+    static LOG: OnceLock<Mutex<Vec<u8>>> = OnceLock::new();
+    LOG.get_or_init(|| {
+        let subscriber =
+            tracing_subscriber::fmt().with_max_level(tracing_subscriber::filter::LevelFilter::TRACE);
+        subscriber.with_writer(|| Log).init();
+        Mutex::default()
+    })
+}
+
+struct Log;
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        log().lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[actix_web::test]
+async fn the_token_is_in_no_answer_but_the_page_and_bootstrap_and_no_secret_is_in_a_log() {
+    log();
+    let server = start().await;
+    let url = server.console.login_url();
+    let code = url.split_once("code=").unwrap().1.to_owned();
+    let login = server.get(&format!("/login?code={code}"), "").await;
+    let secret = login.header("set-cookie").unwrap().split(['=', ';']).nth(1).unwrap().to_owned();
+    let cookie = format!("Cookie: cofferdam-{}={secret}\r\n", server.address.port());
+    let both = format!("{cookie}{}{}", server.origin(), server.shown_token());
+    let mut answers = vec![login];
+    for path in
+        ["/isolation-pod/status", "/isolation-pod/nothing", "/login", "/nothing", "/api/v1/openapi.json"]
+    {
+        answers.push(server.get(path, &both).await);
+        answers.push(server.get(path, "").await);
+    }
+    for (name, args) in args_of_all() {
+        let body = serde_json::json!({"method": name, "args": args}).to_string();
+        answers.push(server.post("/isolation-pod/api", &both, &body).await);
+        answers.push(server.post("/isolation-pod/api", &both, "{").await);
+        answers.push(server.post(&format!("/api/v1/pod/{name}"), &both, &args.to_string()).await);
+    }
+    for answer in answers {
+        assert!(!answer.body.contains(&server.token) && !answer.head.contains(&server.token), "{answer:?}");
+        assert!(!answer.body.contains(&secret), "{answer:?}");
+    }
+    assert!(server.get("/", &cookie).await.body.contains(&server.token));
+    assert!(server.get("/isolation-pod/bootstrap", &cookie).await.body.contains(&server.token));
+    tracing::info!(access = ?server.console, "a line");
+    let logged = String::from_utf8_lossy(&log().lock().unwrap()).into_owned();
+    assert!(logged.contains("a line"), "nothing was captured");
+    for secret in [&server.token, &code, &secret] {
+        assert!(!logged.contains(secret));
+    }
+}
