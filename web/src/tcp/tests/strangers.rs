@@ -35,12 +35,13 @@ async fn only_requests_to_our_own_names_are_looked_at() {
             format!("127.0.0.1:{}", port - 1),
             "127.0.0.1".to_owned(),
             "localhost".to_owned(),
+            String::new(),
         ] {
             let answer = server.ask(line, &format!("Host: {other}\r\n{headers}"), body).await;
             assert_eq!(answer.refusal().0, 403, "{line} {other}");
             assert!(["FORBIDDEN", "Forbidden"].contains(&answer.refusal().1.as_str()), "{line} {other}");
         }
-        // HTTP/1.1 demands exactly one that says something: the server itself refuses.
+        // HTTP/1.1 demands exactly one: the server itself refuses.
         for none_or_two in [
             String::new(),
             "Host: \r\n".to_owned(),
@@ -49,7 +50,7 @@ async fn only_requests_to_our_own_names_are_looked_at() {
         ] {
             assert_eq!(server.ask(line, &(none_or_two + &headers), body).await.status, 400, "{line}");
         }
-        let old = format!("{line} HTTP/1.0\r\n{headers}\r\n");
+        let old = format!("{line} HTTP/1.0\r\n{headers}Content-Length: 0\r\n\r\n");
         assert_eq!(Answer::of(&server.raw(old).await).refusal().0, 403, "{line}");
     }
     assert!(server.heard.asked.lock().unwrap().iter().all(|asked| asked.starts_with("GetState")));
