@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 use cofferdam_actors::host::Parts;
+use cofferdam_actors::host::agent::scripted;
 use cofferdam_actors::host::core::sidecar::SidecarParts;
 use cofferdam_actors::host::core::{CoreParts, Keeper};
 use cofferdam_actors::pod::{self, EventSink, LogControl};
@@ -66,7 +67,7 @@ impl HostingOptions {
         let core = CoreParts { database: state_dir.join("pod/pod.db"), legacy: None, keeper };
         Ok(move || Parts {
             core,
-            presets: Vec::new(),
+            presets: scripted(faster),
             clock,
             faster,
             ids: Arc::new(RandomIds),

@@ -111,7 +111,7 @@ fn a_crowd_of_connections_leaves_the_daemon_its_descriptors() {
     let daemon = Daemon::start(&mut command, &site.socket());
     let link = daemon.line();
     let address = link.strip_prefix("console: http://").unwrap().split_once('/').unwrap().0;
-    let crowd: Vec<_> = (0..200).filter_map(|_| TcpStream::connect(address).ok()).collect();
+    let crowd: Vec<_> = (0..150).filter_map(|_| TcpStream::connect(address).ok()).collect();
     assert!(crowd.len() > 100);
     let ws = site.workspace("ws");
     daemon.init(&ws);
