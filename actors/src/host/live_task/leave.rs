@@ -107,7 +107,9 @@ impl LiveTask {
         }
         let waiting = take(&mut leaving.waiting);
         // Before the replies: whoever goes on then can hold the task anew.
-        self.say(LiveChange::Ended);
+        if ctx.state().alive() {
+            self.say(LiveChange::Ended);
+        }
         for reply in waiting {
             // Whoever was told that the agent still runs does not wait any more.
             let _ = reply.send(Ok(()));
