@@ -17,6 +17,7 @@ mod fidelity;
 mod filesystems;
 mod frames;
 mod full_disk;
+mod host;
 mod http;
 mod init;
 mod kinds;

@@ -13,6 +13,7 @@ use std::io::Write;
 pub mod dice;
 pub mod effort;
 pub mod files;
+pub mod host;
 pub mod mount;
 pub mod pod;
 pub mod process;
