@@ -11,6 +11,7 @@
 //! - `sqlite`: what every database here has in common;
 //! - [`ckpt`]: the snapshot engine;
 //! - [`pod`]: the isolation pod: its database, the import of its predecessor, its sandbox root;
+//! - [`sandbox`]: what keeps an agent in its task's directory, and what ends it;
 //! - [`session`]: the store of conversations.
 
 pub mod ckpt;
@@ -23,6 +24,7 @@ pub mod path;
 pub mod peer;
 pub mod pod;
 pub mod rotating;
+pub mod sandbox;
 pub mod session;
 mod sqlite;
 pub mod sys;

@@ -92,6 +92,61 @@ pub fn in_new_session(command: &mut Command) -> &mut Command {
     unsafe { command.pre_exec(begin) }
 }
 
+/// Which side of a fork this is.
+#[derive(Debug)]
+pub enum Fork {
+    /// The one that forked, and its child.
+    Parent(rustix::process::Pid),
+    /// The new one.
+    Child,
+}
+
+/// Makes a copy of this process, which must have one thread only: no lock of a thread that is not copied can stay taken.
+pub fn fork() -> io::Result<Fork> {
+    if std::fs::read_dir("/proc/self/task")?.count() != 1 {
+        return Err(io::Error::other("a process with several threads cannot be forked"));
+    }
+    // SAFETY: there is no other thread, so the child may do whatever its parent may.
+    match unsafe { libc::fork() } {
+        0 => Ok(Fork::Child),
+        child => match rustix::process::Pid::from_raw(child).filter(|_| child > 0) {
+            Some(child) => Ok(Fork::Parent(child)),
+            None => Err(io::Error::last_os_error()),
+        },
+    }
+}
+
+/// Leaves the namespaces that are named for new ones; descriptors stay shared as they are.
+pub fn unshare(namespaces: rustix::thread::UnshareFlags) -> io::Result<()> {
+    let namespaces = namespaces - rustix::thread::UnshareFlags::FILES;
+    // SAFETY: only a table of descriptors that is no longer shared could surprise another thread, and that flag is not there.
+    unsafe { rustix::thread::unshare_unsafe(namespaces) }.map_err(io::Error::from)
+}
+
+/// Adds attributes (`MOUNT_ATTR_…`) to the mount at the root of what `mount` holds, and to all below it.
+pub fn add_mount_attributes(mount: impl AsFd, attributes: u64) -> io::Result<()> {
+    let attr = libc::mount_attr { attr_set: attributes, attr_clr: 0, propagation: 0, userns_fd: 0 };
+    // SAFETY: the path is a NUL-terminated constant, and the kernel reads as many bytes of the struct as it is told.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            mount.as_fd().as_raw_fd(),
+            c"".as_ptr(),
+            libc::AT_EMPTY_PATH | libc::AT_RECURSIVE,
+            &raw const attr,
+            size_of::<libc::mount_attr>(),
+        )
+    };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Lets no descriptor but standard input, output and error survive the start of another program.
+pub fn close_others_on_exec() -> io::Result<()> {
+    // SAFETY: descriptors stay open in this program; what changes is a flag of theirs.
+    let done = unsafe { libc::close_range(3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC as libc::c_int) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 /// Whether somebody could be changing a file's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writers {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
-use super::{cosh_core, manual};
+use super::{cosh_core, manual, pod_supervisor};
 use crate::client::host::{Config, Console, Export, Main, Task};
 use crate::client::session::Session;
 use crate::client::{self, Connection, Verb};
@@ -41,6 +41,9 @@ enum Command {
     /// What the program of that name does
     #[command(hide = true)]
     CoshCore(cosh_core::Arguments),
+    /// Confine one agent, as the daemon asks for through standard input
+    #[command(hide = true)]
+    PodSupervisor,
     /// Print a completion script
     Completions {
         /// For which shell
@@ -81,6 +84,7 @@ pub fn main() -> ExitCode {
         Command::Config(config) => config.run(),
         Command::Console(console) => console.run(),
         Command::CoshCore(arguments) => cosh_core::run(arguments),
+        Command::PodSupervisor => pod_supervisor::run(),
         Command::Completions { shell } => manual::completions(Cli::command(), shell),
         Command::Man { command } => manual::page(Cli::command(), &command),
     }

@@ -1,0 +1,73 @@
+//! A cgroup of a sandbox's own, where one can be made: it limits what the sandbox uses, and ends all of it at once.
+
+use std::fs;
+use std::path::PathBuf;
+
+use super::order::Limits;
+
+/// A cgroup. Removed when nothing is in it any more.
+#[derive(Debug)]
+pub(super) struct Cgroup {
+    dir: PathBuf,
+}
+
+impl Cgroup {
+    /// Makes one below this process's own; the error says why there is none.
+    pub(super) fn make(name: &str) -> Result<Self, String> {
+        let own = own_dir().ok_or("there is no cgroup2 here")?;
+        let dir = own.join(format!("cofferdam-pod-{name}"));
+        rustix::fs::mkdir(&dir, rustix::fs::Mode::from_raw_mode(0o755))
+            .map_err(|error| format!("none can be made: {error}"))?;
+        let made = Self { dir };
+        // Also tells a kernel that cannot kill a whole group.
+        if !made.dir.join("cgroup.kill").exists() {
+            made.remove();
+            return Err("the kernel cannot end one at once".to_owned());
+        }
+        Ok(made)
+    }
+
+    /// Limits what is in it; says what holds, for people.
+    pub(super) fn limit(&self, limits: Limits) -> String {
+        let wanted = [("memory.max", "memory", limits.memory), ("pids.max", "processes", limits.processes)];
+        let mut said = vec!["ends all at once".to_owned()];
+        for (file, what, limit) in wanted {
+            let Some(limit) = limit else { continue };
+            said.push(match fs::write(self.dir.join(file), limit.to_string()) {
+                Ok(()) => format!("{what} limited to {limit}"),
+                Err(_) => format!("{what} not limited: the controller is not available"),
+            });
+        }
+        said.join(", ")
+    }
+
+    /// Moves this process into it.
+    pub(super) fn enter(&self) -> std::io::Result<()> {
+        fs::write(self.dir.join("cgroup.procs"), "0")
+    }
+
+    /// Kills all that is in it.
+    pub(super) fn kill(&self) {
+        let _ = fs::write(self.dir.join("cgroup.kill"), "1");
+    }
+
+    /// Removes it, if nothing is in it.
+    pub(super) fn remove(&self) {
+        let _ = fs::remove_dir(&self.dir);
+    }
+}
+
+/// Where this process's own cgroup is.
+fn own_dir() -> Option<PathBuf> {
+    let cgroups = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let own = cgroups.lines().find_map(|line| line.strip_prefix("0::/"))?.to_owned();
+    let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+    mounts.lines().find_map(|line| {
+        let (before, after) = line.split_once(" - ")?;
+        let mut fields = before.split(' ').skip(3);
+        let (root, point) = (fields.next()?, fields.next()?);
+        after.starts_with("cgroup2 ").then_some(())?;
+        let below = PathBuf::from("/").join(&own);
+        Some(PathBuf::from(point).join(below.strip_prefix(root).ok()?))
+    })
+}

@@ -1,0 +1,118 @@
+//! Which files a sandbox sees and may write, with links resolved.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use cofferdam_protocol::pod::SandboxMode;
+
+use super::failure::{Doing, Failure, Result};
+use super::order::Order;
+
+/// The places of a sandbox. Paths are absolute and without links.
+#[derive(Clone, Debug)]
+pub(super) struct Places {
+    /// The sandbox root.
+    pub(super) root: PathBuf,
+    /// The task's directory.
+    pub(super) task_dir: PathBuf,
+    /// The sandbox's own directory.
+    pub(super) private: PathBuf,
+    /// What cannot be seen; none lies in another.
+    pub(super) hidden: Vec<PathBuf>,
+    /// What can be read, wherever it lies.
+    pub(super) shown: Vec<PathBuf>,
+    /// What can be written.
+    pub(super) writable: Vec<PathBuf>,
+}
+
+/// What holds nothing for a task, and much for others: our own state, other tasks, the user's home with its keys, and what
+/// is kept for the user's session. `home` is the user's own.
+pub fn default_hidden(state: &Path, sandbox_root: &Path, home: Option<&Path>, uid: u32) -> Vec<PathBuf> {
+    let session = PathBuf::from(format!("/run/user/{uid}"));
+    let home = home.filter(|home| *home != Path::new("/")).map(Path::to_owned);
+    [state.to_owned(), sandbox_root.to_owned(), session].into_iter().chain(home).collect()
+}
+
+impl Places {
+    /// Resolves the places of an order. What is to be hidden or shown and is not there is left out. What is taken from the
+    /// user's home is shown there, too, unless it was `copied`.
+    pub(super) fn of(order: &Order, private: &Path, copied: bool) -> Result<Self> {
+        let task_dir = resolve(&order.task_dir)?;
+        let root = resolve(&order.sandbox_root)?;
+        if task_dir == root || !task_dir.starts_with(&root) {
+            return Err(Failure::refused(
+                "there is no sandbox for this task",
+                "its directory is not in the sandbox root",
+            ));
+        }
+        let private = resolve(private)?;
+        let linked = order.real_home.iter().filter(|_| !copied);
+        let from_home = linked.flat_map(|home| order.from_home.iter().map(move |path| home.join(path)));
+        let mut shown: Vec<_> = order.readable.iter().cloned().chain(from_home).filter_map(there).collect();
+        let mut writable = vec![private.clone()];
+        match order.mode {
+            SandboxMode::WorkspaceWrite => {
+                writable.push(task_dir.clone());
+                writable.extend(order.writable.iter().cloned().filter_map(there));
+            }
+            SandboxMode::ReadOnly => shown.push(task_dir.clone()),
+        }
+        let hidden: Vec<_> = order.hidden.iter().cloned().filter_map(there).chain([root.clone()]).collect();
+        if let Some(all) = hidden.iter().find(|path| path.parent().is_none() || task_dir == **path) {
+            return Err(Failure::refused(
+                "there is no sandbox for this task",
+                format!("{} cannot be hidden", all.display()),
+            ));
+        }
+        let hidden = outermost(hidden);
+        let (shown, writable) = (outermost(shown), outermost(writable));
+        Ok(Self { root, task_dir, private, hidden, shown, writable })
+    }
+
+    /// Everything that is named, for what must not be covered by something else.
+    pub(super) fn all(&self) -> impl Iterator<Item = &PathBuf> {
+        self.hidden.iter().chain(&self.shown).chain(&self.writable)
+    }
+}
+
+fn resolve(path: &Path) -> Result<PathBuf> {
+    if !path.is_absolute() {
+        return Err(Failure::refused(
+            "there is no such sandbox",
+            format!("{} is not an absolute path", path.display()),
+        ));
+    }
+    std::fs::canonicalize(path).doing(path.display())
+}
+
+fn there(path: PathBuf) -> Option<PathBuf> {
+    if !path.is_absolute() {
+        return None;
+    }
+    let found: io::Result<PathBuf> = std::fs::canonicalize(path);
+    found.ok()
+}
+
+/// Without what lies in another one.
+fn outermost(mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
+    paths.sort();
+    paths.dedup_by(|later, earlier| later.starts_with(earlier));
+    paths
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_places_in_each_other_the_outer_one_stays() {
+        let paths = ["/a/b", "/a/bc", "/a/b/c", "/d", "/d"].map(PathBuf::from).to_vec();
+        assert_eq!(outermost(paths), ["/a/b", "/a/bc", "/d"].map(PathBuf::from));
+    }
+
+    #[test]
+    fn a_home_that_is_everything_is_not_hidden() {
+        let hidden = default_hidden("/s".as_ref(), "/r".as_ref(), Some("/".as_ref()), 1);
+        assert_eq!(hidden, ["/s", "/r", "/run/user/1"].map(PathBuf::from));
+    }
+}

@@ -1,0 +1,399 @@
+//! The supervisor: outside of the sandbox it makes, and there until nothing of it is left.
+
+use std::io::{Read, Write};
+use std::net::Shutdown;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::Mode;
+use rustix::process::{WaitOptions, geteuid, getpid, set_child_subreaper, setsid, waitpid};
+
+use super::confine::Confinement;
+use super::credentials::become_user;
+use super::failure::{Doing, Failure, Result};
+use super::hand_over::{hand_over, open_way};
+use super::home::PrivateDir;
+use super::keeper::{Heard, Inner, Keeper, tell};
+use super::limits::Cgroup;
+use super::link::{Got, Lines, Stdio, receive_order};
+use super::namespaces::Namespaces;
+use super::order::{CANCEL, Layer, LayerState, LeftOut, Order, PodUser, ProbeOrder, ProbeReport, Report};
+use super::places::Places;
+use super::probe::{Findings, Ground, Tried, try_outside};
+use super::processes::end_descendants;
+use crate::clock::{IdGen, RandomIds};
+use crate::disk::Disk;
+use crate::sys::{Fork, fork};
+
+/// The program: standard input is the link to the daemon. Returns when nothing of the sandbox is left. The error is one that
+/// could not be reported.
+pub fn supervise(input: impl AsFd) -> Result<()> {
+    let link = UnixStream::from(input.as_fd().try_clone_to_owned().doing("there is no link to a daemon")?);
+    // What is started must not hold the link.
+    let null = std::fs::File::open("/dev/null").doing("/dev/null cannot be opened")?;
+    rustix::stdio::dup2_stdin(null).doing("standard input cannot be closed")?;
+    let _ = setsid();
+    rustix::process::umask(Mode::from_raw_mode(0o022));
+    set_child_subreaper(Some(getpid())).doing("the supervisor cannot reap")?;
+    let signals = listen()?;
+    let (order, stdio, lines) = receive_order(&link).doing("no order came")?;
+    let (ids, disk) = (RandomIds::default(), Disk::default());
+    let name = ids.fresh();
+    let line = Link { stream: link, lines, open: true };
+    let user = order.user.filter(|_| geteuid().is_root());
+    let mut supervisor =
+        Supervisor { link: line, signals, order, stdio: Some(stdio), name, user, confined: false };
+    if let Err(failure) = supervisor.work(&disk, &ids) {
+        supervisor.link.report(&Report::Failed { message: failure.to_string() });
+    }
+    Ok(())
+}
+
+fn listen() -> Result<SignalFd> {
+    let mut set = SigSet::empty();
+    for signal in [Signal::SIGCHLD, Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
+        set.add(signal);
+    }
+    let what = "signals cannot be listened to";
+    set.thread_block().doing(what)?;
+    SignalFd::with_flags(&set, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC).doing(what)
+}
+
+/// The daemon's end of things.
+struct Link {
+    stream: UnixStream,
+    lines: Lines,
+    /// Whether the daemon is still there.
+    open: bool,
+}
+
+impl Link {
+    fn report(&mut self, report: &Report) {
+        if let Ok(mut line) = serde_json::to_vec(report) {
+            line.push(b'\n');
+            let _ = self.stream.write_all(&line);
+        }
+    }
+}
+
+struct Supervisor {
+    link: Link,
+    signals: SignalFd,
+    order: Order,
+    /// Kept until the program has it.
+    stdio: Option<Stdio>,
+    name: String,
+    /// Whom the program runs as, if that is not whom this process runs as.
+    user: Option<PodUser>,
+    /// Whether a process of ours has been in the sandbox: then this is the one.
+    confined: bool,
+}
+
+/// Where the sandbox is tested, and what can be done there unconfined.
+type Control = std::result::Result<(Ground, Vec<Tried>), String>;
+
+impl Supervisor {
+    fn work(&mut self, disk: &Disk, ids: &dyn IdGen) -> Result<()> {
+        if geteuid().is_root() && self.user.is_none_or(|user| user.uid == 0 || user.gid == 0) {
+            return Err(Failure::refused(
+                "there is no sandbox for root",
+                "name another user for the program",
+            ));
+        }
+        let private = PrivateDir::make(disk.clone(), ids, &self.order.private_parent, self.user)?;
+        let cgroup = match self.order.without.contains(&LeftOut::Cgroup) {
+            true => Err("left out".to_owned()),
+            false => Cgroup::make(&self.name),
+        };
+        let control = self.order.probe.clone().map(|probe| self.control(&probe));
+        let worked =
+            self.in_private(disk, &private, cgroup.as_ref().map_err(String::as_str), control.as_ref());
+        // Nothing runs any more, whatever has happened.
+        if let Some(Ok((ground, _))) = control {
+            ground.remove()?;
+        }
+        if let Ok(cgroup) = cgroup {
+            cgroup.remove();
+        }
+        worked.and(private.remove())
+    }
+
+    fn in_private(
+        &mut self,
+        disk: &Disk,
+        private: &PrivateDir,
+        cgroup: std::result::Result<&Cgroup, &str>,
+        control: Option<&Control>,
+    ) -> Result<()> {
+        if let Some(home) = self.order.real_home.clone() {
+            for shown in self.order.from_home.clone() {
+                private.show(&home, &shown)?;
+            }
+        }
+        let places = Places::of(&self.order, private.path(), self.user.is_some())?;
+        if let Some(user) = self.user {
+            hand_over(disk, &places.task_dir, user)?;
+        }
+        let mut layers = vec![LayerState {
+            layer: Layer::Cgroup,
+            holds: cgroup.is_ok(),
+            detail: cgroup.map_or_else(str::to_owned, |cgroup| cgroup.limit(self.order.limits)),
+        }];
+        layers.extend(self.user.map(|user| LayerState {
+            layer: Layer::OtherUser,
+            holds: true,
+            detail: format!("user {}", user.uid),
+        }));
+        let mut failures = Vec::new();
+        for namespaces in Namespaces::attempts(geteuid().is_root(), &self.order.without) {
+            let attempt = Attempt { namespaces, places: &places, layers: &layers, failures: &failures };
+            if self.user.is_some() && !namespaces.mount {
+                open_way(disk, &places)?;
+            }
+            let environment = private.environment();
+            match self.attempt(&attempt, environment, cgroup.ok(), control) {
+                // Without namespaces there is no next one.
+                Err(failure) if namespaces.mount && !self.confined => failures.push(failure.to_string()),
+                ended => return ended,
+            }
+        }
+        Err(Failure::refused("there is no sandbox", "every kind of it is left out"))
+    }
+
+    /// Does on other files, unconfined, what the confined process will try.
+    fn control(&mut self, probe: &ProbeOrder) -> Control {
+        for place in &probe.places {
+            let Ok(ground) = Ground::make(place, &self.name, self.user) else { continue };
+            match self.try_unconfined(&ground, probe) {
+                Ok(Some(tried)) => return Ok((ground, tried)),
+                Ok(None) | Err(_) => {
+                    let _ = ground.remove();
+                }
+            }
+        }
+        Err("the test found no place outside where the program's user could have written".to_owned())
+    }
+
+    fn try_unconfined(&self, ground: &Ground, probe: &ProbeOrder) -> Result<Option<Vec<Tried>>> {
+        let what = "the test's counterpart cannot be made";
+        let (mut ours, mut theirs) = UnixStream::pair().doing(what)?;
+        match fork().doing(what)? {
+            Fork::Child => {
+                drop(ours);
+                let ready = self.user.map_or(Ok(()), become_user).is_ok() && ground.fill().is_ok();
+                if ready {
+                    let tried = try_outside(&ground.unconfined(), &probe.sockets, Some(probe.process));
+                    let _ = theirs.write_all(&serde_json::to_vec(&tried).unwrap_or_default());
+                }
+                std::process::exit(0)
+            }
+            Fork::Parent(child) => {
+                drop(theirs);
+                let mut said = Vec::new();
+                ours.read_to_end(&mut said).doing(what)?;
+                waitpid(Some(child), WaitOptions::empty()).doing(what)?;
+                Ok(serde_json::from_slice(&said).ok())
+            }
+        }
+    }
+
+    /// Makes the sandbox in one way, and runs the program in it. An error before anything was reported lets another way be
+    /// tried.
+    fn attempt(
+        &mut self,
+        attempt: &Attempt<'_>,
+        environment: Vec<(&'static str, PathBuf)>,
+        cgroup: Option<&Cgroup>,
+        control: Option<&Control>,
+    ) -> Result<()> {
+        let what = "no keeper can be started";
+        let (ours, theirs) = UnixStream::pair().doing(what)?;
+        let ground = control.and_then(|control| control.as_ref().ok()).map(|(ground, _)| ground.confined());
+        match fork().doing(what)? {
+            Fork::Child => {
+                drop(ours);
+                let Self { order, stdio, name, user, signals, link, .. } = self;
+                let Some(stdio) = stdio.take() else { std::process::exit(1) };
+                // The daemon must see this side end when the supervisor does.
+                let null = std::fs::File::open("/dev/null").map(OwnedFd::from);
+                if let Ok(null) = null {
+                    drop(std::mem::replace(&mut link.stream, UnixStream::from(null)));
+                }
+                let keeper = Keeper {
+                    line: theirs,
+                    order,
+                    confinement: Confinement {
+                        places: attempt.places,
+                        namespaces: attempt.namespaces,
+                        user: user.filter(|_| !attempt.namespaces.user),
+                        without: &order.without,
+                    },
+                    become_first: user.filter(|_| attempt.namespaces.user),
+                    environment,
+                    cgroup,
+                    signals,
+                    ground,
+                    name,
+                };
+                keeper.leave_one(stdio)
+            }
+            Fork::Parent(between) => {
+                drop(theirs);
+                waitpid(Some(between), WaitOptions::empty()).doing(what)?;
+                let _ = (&ours).write_all(&[tell::GO]);
+            }
+        }
+        let ended = self.accompany(&ours, attempt, control);
+        if let Some(cgroup) = cgroup {
+            cgroup.kill();
+        }
+        end_descendants(&self.signals, |_, _| {});
+        ended
+    }
+
+    /// Carries what is said between the daemon and the keeper, until the keeper is gone.
+    fn accompany(
+        &mut self,
+        keeper: &UnixStream,
+        attempt: &Attempt<'_>,
+        control: Option<&Control>,
+    ) -> Result<()> {
+        let mut heard = Heard::default();
+        let mut running = false;
+        loop {
+            let mut fds = vec![PollFd::new(keeper, PollFlags::IN), PollFd::new(&self.signals, PollFlags::IN)];
+            if self.link.open {
+                fds.push(PollFd::new(&self.link.stream, PollFlags::IN));
+            }
+            match poll(&mut fds, None) {
+                Err(rustix::io::Errno::INTR) => continue,
+                polled => polled.doing("the supervisor cannot wait")?,
+            };
+            let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
+            drop(fds);
+            if ready[1] {
+                self.hear_signals(keeper);
+            }
+            if ready.get(2) == Some(&true) {
+                self.hear_daemon(keeper);
+            }
+            if !ready[0] {
+                continue;
+            }
+            let more = heard.fill(keeper);
+            while let Some(said) = heard.next() {
+                match said {
+                    Inner::Unable { message } => {
+                        return Err(Failure::refused("the sandbox cannot be made", message));
+                    }
+                    Inner::Confined { abi, scopes, tried } => {
+                        let layers = attempt.layers(abi, scopes);
+                        self.link.report(&Report::Ready { layers: layers.clone() });
+                        self.confined = true;
+                        let holds = self.report_probe(&layers, control, &tried);
+                        self.stdio = None;
+                        if !holds || (&*keeper).write_all(&[tell::RUN]).is_err() {
+                            let _ = keeper.shutdown(Shutdown::Write);
+                        }
+                    }
+                    Inner::Started => {
+                        running = true;
+                        self.link.report(&Report::Started);
+                    }
+                    Inner::Exited { code, signal } => {
+                        running = false;
+                        self.link.report(&Report::Exited { code, signal });
+                    }
+                }
+            }
+            if !more {
+                let lost = self.link.open && (running || !self.confined);
+                let failure = || {
+                    Failure::refused("the program was lost", "its keeper was killed, and it with the keeper")
+                };
+                return if lost { Err(failure()) } else { Ok(()) };
+            }
+        }
+    }
+
+    /// Whether the program may start.
+    fn report_probe(&mut self, layers: &[LayerState], control: Option<&Control>, confined: &[Tried]) -> bool {
+        let Some(control) = control else { return true };
+        let whole = control.as_ref().is_ok_and(|(ground, _)| ground.is_whole().unwrap_or(false));
+        let findings = Findings {
+            mode: self.order.mode,
+            layers,
+            unconfined: control.as_ref().map(|(_, tried)| tried.as_slice()).map_err(String::as_str),
+            confined,
+            whole: whole || control.is_err(),
+        };
+        let report: ProbeReport = findings.report();
+        let holds = report.probe != cofferdam_protocol::pod::Probe::Allowed;
+        self.link.report(&Report::Probe(report));
+        holds
+    }
+
+    fn hear_signals(&mut self, keeper: &UnixStream) {
+        while let Ok(Some(signal)) = self.signals.read_signal() {
+            if signal.ssi_signo != Signal::SIGCHLD as u32 {
+                let _ = keeper.shutdown(Shutdown::Write);
+            }
+        }
+    }
+
+    fn hear_daemon(&mut self, keeper: &UnixStream) {
+        let end = self.link.lines.fill(&self.link.stream) == Got::End;
+        while let Some(line) = self.link.lines.next() {
+            if line == CANCEL.as_bytes() {
+                let _ = (&*keeper).write_all(&[tell::CANCEL]);
+            }
+        }
+        if end {
+            self.link.open = false;
+            let _ = keeper.shutdown(Shutdown::Write);
+        }
+    }
+}
+
+/// One way to make the sandbox.
+struct Attempt<'a> {
+    namespaces: Namespaces,
+    places: &'a Places,
+    /// The layers that are the same in every way.
+    layers: &'a [LayerState],
+    /// Why better ways did not work.
+    failures: &'a [String],
+}
+
+impl Attempt<'_> {
+    fn layers(&self, abi: u32, scopes: bool) -> Vec<LayerState> {
+        let state = |layer, holds, detail: &str| LayerState { layer, holds, detail: detail.to_owned() };
+        let Namespaces { mount, pid, user } = self.namespaces;
+        let why = match self.failures.last() {
+            Some(failure) => failure.as_str(),
+            None => "left out",
+        };
+        let by = if user { "in a user namespace" } else { "made by root" };
+        let mut layers = vec![
+            state(Layer::Landlock, true, &format!("version {abi}")),
+            state(
+                Layer::Scopes,
+                scopes,
+                if scopes { "signals and abstract sockets" } else { "they need version 6" },
+            ),
+            state(
+                Layer::Seccomp,
+                true,
+                "no unix sockets, io_uring, keyrings, shared memory by number, other architectures",
+            ),
+            state(Layer::MountNamespace, mount, if mount { by } else { why }),
+            state(Layer::PidNamespace, pid, if pid { by } else { why }),
+        ];
+        layers.extend_from_slice(self.layers);
+        layers
+    }
+}

@@ -1,0 +1,152 @@
+//! Nothing of a sandbox outlives its turn, its daemon, or its supervisor.
+
+use cofferdam_storage::sandbox::{CANCEL, Order, Report};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::place::{Place, Running};
+use crate::{WAYS, ways};
+
+/// Starts children that leave session and parent and hold the output open, says so, and goes on as told.
+fn with_children(then: &str) -> String {
+    format!(
+        "
+import os, signal, sys, time
+for i in range(5):
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() != 0: os._exit(0)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        time.sleep(1000)
+        os._exit(0)
+    os.wait()
+print('ready', flush=True)
+{then}
+"
+    )
+}
+
+fn started(place: &Place, order: &Order) -> Running {
+    let mut running = place.start(order);
+    assert_eq!(running.line(), "ready", "{}", place.way.name);
+    running
+}
+
+#[test]
+fn what_a_program_leaves_behind_dies_with_it() {
+    for way in ways() {
+        let place = Place::new(way);
+        let ran = place.run(&place.order(&with_children("sys.exit(3)")));
+        assert_eq!(ran.exit(), Some((Some(3), None)), "{}: {ran:?}", way.name);
+        place.nothing_left();
+    }
+}
+
+#[test]
+fn everything_dies_with_the_supervisor() {
+    for way in ways() {
+        let place = Place::new(way);
+        let mut running = started(&place, &place.order(&with_children("time.sleep(1000)")));
+        running.supervisor.kill().unwrap();
+        // The end of the output is the end of the last process.
+        let ran = running.finish();
+        assert_eq!(ran.exit(), None, "{}", way.name);
+        // What it could not remove goes with the next one, once the keeper has ended, too.
+        let gone = (0..50).any(|_| {
+            place.script("pass");
+            place.left().is_empty()
+        });
+        assert!(gone, "{}", way.name);
+    }
+}
+
+#[test]
+fn everything_dies_with_the_daemon() {
+    for way in ways() {
+        let place = Place::new(way);
+        let mut running = started(&place, &place.order(&with_children("time.sleep(1000)")));
+        running.link.take().unwrap().shutdown(std::net::Shutdown::Write).unwrap();
+        running.finish();
+        place.nothing_left();
+    }
+}
+
+#[test]
+fn a_supervisor_that_is_told_to_end_takes_everything_along() {
+    for way in ways() {
+        let place = Place::new(way);
+        let running = started(&place, &place.order(&with_children("time.sleep(1000)")));
+        kill(Pid::from_raw(running.supervisor.id() as i32), Signal::SIGTERM).unwrap();
+        running.finish();
+        place.nothing_left();
+    }
+}
+
+#[test]
+fn a_program_that_is_cancelled_may_end_by_itself() {
+    let then = "
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))
+print('listening', flush=True)
+time.sleep(1000)";
+    for way in ways() {
+        let place = Place::new(way);
+        let mut running = started(&place, &place.order(&with_children(then)));
+        assert_eq!(running.line(), "listening");
+        running.tell(CANCEL);
+        assert_eq!(running.finish().exit(), Some((Some(7), None)), "{}", way.name);
+    }
+}
+
+#[test]
+fn a_program_that_does_not_listen_is_killed_after_its_grace() {
+    let then = "
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print('deaf', flush=True)
+time.sleep(1000)";
+    for way in ways() {
+        let place = Place::new(way);
+        let mut running = started(&place, &Order { grace_ms: 50, ..place.order(&with_children(then)) });
+        assert_eq!(running.line(), "deaf");
+        running.tell(CANCEL);
+        assert_eq!(running.finish().exit(), Some((None, Some(9))), "{}", way.name);
+        place.nothing_left();
+    }
+}
+
+#[test]
+fn a_program_that_cannot_be_started_is_a_failure_that_names_it() {
+    for way in ways() {
+        let place = Place::new(way);
+        let mut order = place.order("");
+        order.program.as_mut().unwrap().argv = vec!["no-such-program".to_owned()];
+        let ran = place.run(&order);
+        assert!(
+            ran.failure().unwrap().contains("no-such-program cannot be started"),
+            "{}: {ran:?}",
+            way.name
+        );
+        assert!(!ran.reports.contains(&Report::Started), "{ran:?}");
+        place.nothing_left();
+    }
+}
+
+#[test]
+fn an_order_that_makes_no_sense_is_a_failure_and_starts_nothing() {
+    let place = Place::new(WAYS[0]);
+    let (root, nowhere) = (place.path("root"), place.path("nowhere"));
+    let sound = || place.order("print('here')");
+    let table = [
+        ("not in the sandbox root", Order { task_dir: place.path("outside"), ..sound() }),
+        ("not in the sandbox root", Order { task_dir: root, ..sound() }),
+        ("No such file", Order { task_dir: nowhere.clone(), ..sound() }),
+        ("not an absolute path", Order { task_dir: "task".into(), ..sound() }),
+        ("cannot be hidden", Order { hidden: vec!["/".into()], ..sound() }),
+        ("without `..`", Order { from_home: vec!["../outside".into()], ..sound() }),
+        ("cannot be made", Order { private_parent: nowhere.join("deeper"), ..sound() }),
+    ];
+    for (why, order) in table {
+        let ran = place.run(&order);
+        assert!(ran.failure().is_some_and(|text| text.contains(why)), "{why}: {ran:?}");
+        assert_eq!(ran.stdout, "");
+    }
+}

@@ -1,0 +1,99 @@
+//! What a program finds as its own, and what of the user's.
+
+use std::os::unix::fs::MetadataExt;
+
+use cofferdam_tests::{files, user};
+
+use crate::place::Place;
+use crate::{WAYS, ways};
+
+#[test]
+fn home_and_temporary_files_are_private_and_gone_afterwards() {
+    for way in ways() {
+        let place = Place::new(way);
+        let script = "
+import os
+for name in ['HOME', 'TMPDIR', 'XDG_CONFIG_HOME', 'XDG_CACHE_HOME', 'XDG_DATA_HOME', 'XDG_STATE_HOME', 'XDG_RUNTIME_DIR']:
+    path = os.environ[name]
+    assert path.startswith(os.environ['PLACE'] + '/state/pods/'), path
+    open(path + '/own', 'w').close()
+os.makedirs(os.environ['TMPDIR'] + '/deep/er')
+os.chmod(os.environ['TMPDIR'] + '/deep', 0)
+print(os.getuid())";
+        assert_eq!(place.script(script).trim(), place.uid().to_string());
+        place.nothing_left();
+    }
+}
+
+#[test]
+fn what_is_shown_of_the_users_home_can_be_read_and_not_be_written() {
+    for way in ways() {
+        let place = Place::new(way);
+        let script = "
+import os
+path = os.environ['HOME'] + '/.config/tool/key'
+print(open(path).read())
+try:
+    open(path, 'w')
+    print('written')
+except OSError:
+    print('refused')";
+        let mut order = place.order(script);
+        order.from_home = vec![".config/tool".into(), ".not-there".into()];
+        let ran = place.run(&order);
+        assert_eq!(ran.stdout, "content\nrefused\n", "{}: {ran:?}", way.name);
+        assert_eq!(std::fs::read(place.path("home/.config/tool/key")).unwrap(), b"content");
+    }
+}
+
+#[test]
+fn more_can_be_read_and_written_where_the_order_says_so() {
+    for way in ways() {
+        let place = Place::new(way);
+        files::mkdir(place.path("outside/cache"));
+        files::chmod(place.path("outside/cache"), 0o777);
+        let script = "
+import os
+open(os.environ['OUTSIDE'] + '/cache/new', 'w').write('made')
+print(open(os.environ['PLACE'] + '/home/secret').read())";
+        let mut order = place.order(script);
+        order.writable = vec![place.path("outside/cache"), place.path("gone")];
+        order.readable = vec![place.path("home/secret")];
+        if way.root && !way.without.is_empty() {
+            files::chmod(place.path("home"), 0o711);
+        }
+        if !way.root && user::is_root() {
+            user::give_all(place.path("outside"), user::NOBODY);
+        }
+        let ran = place.run(&order);
+        assert_eq!(ran.stdout, "content\n", "{}: {ran:?}", way.name);
+        assert_eq!(std::fs::read(place.path("outside/cache/new")).unwrap(), b"made");
+    }
+}
+
+#[test]
+fn a_task_of_root_is_given_away_but_for_what_has_another_name_outside() {
+    if !user::is_root() {
+        cofferdam_tests::skip!("only root gives files away");
+    }
+    for way in [WAYS[2], WAYS[3]] {
+        let place = Place::new(way);
+        let task = place.path("root/task");
+        files::mkdir(task.join("dir"));
+        files::write(task.join("dir/file"), "");
+        files::symlink(place.path("outside/write"), task.join("way"));
+        std::fs::hard_link(place.path("outside/link"), task.join("linked")).unwrap();
+        files::chmod(task.join("given"), 0o4755);
+        place.script("pass");
+        let owner = |path: &str| std::fs::symlink_metadata(place.path(path)).unwrap().uid();
+        for given in ["root/task", "root/task/dir", "root/task/dir/file", "root/task/way", "root/task/given"]
+        {
+            assert_eq!(owner(given), user::NOBODY, "{given}");
+        }
+        for kept in ["root", "outside/write", "outside/link", "root/other", "state"] {
+            assert_eq!(owner(kept), 0, "{kept}");
+        }
+        let mode = std::fs::metadata(task.join("given")).unwrap().mode();
+        assert_eq!(mode & 0o6000, 0, "set-id bits go with the owner");
+    }
+}

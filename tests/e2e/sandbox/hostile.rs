@@ -1,0 +1,167 @@
+//! What a hostile program can do, and cannot, in each way of making its sandbox.
+
+use std::collections::BTreeMap;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
+
+use cofferdam_protocol::pod::SandboxMode;
+use cofferdam_tests::{files, user};
+
+use crate::place::Place;
+use crate::{WAYS, ways};
+
+const SCRIPT: &str = include_str!("hostile.py");
+
+/// For each act, in each of [`WAYS`]: `-` refused, `D` done.
+const TABLE: &[(&str, &str)] = &[
+    ("write_absolute", "----"),
+    ("write_dotdot", "----"),
+    ("write_symlink", "----"),
+    ("write_proc_root", "----"),
+    ("write_parent_root", "----"),
+    ("write_parent_cwd", "----"),
+    ("hard_link_in", "----"),
+    ("hard_link_out", "----"),
+    ("create", "----"),
+    ("truncate", "----"),
+    ("open_truncate", "----"),
+    ("unlink", "----"),
+    ("rename_outside", "----"),
+    ("rename_in", "----"),
+    ("rename_out", "----"),
+    ("mkdir", "----"),
+    ("symlink_outside", "----"),
+    ("fifo_outside", "----"),
+    ("write_other_task", "----"),
+    ("write_state", "----"),
+    ("write_home", "----"),
+    // Without a view of its own, only another owner keeps these off.
+    ("chmod", "-D--"),
+    ("chown", "-D--"),
+    ("utime", "-D--"),
+    ("setxattr", "-D--"),
+    ("chmod_task_of_other", "-D--"),
+    // A lock needs nothing but a file that can be read.
+    ("flock", "DDDD"),
+    ("flock_state", "D-D-"),
+    ("read_state", "----"),
+    ("read_other_task", "----"),
+    ("read_home", "----"),
+    ("list_root", "D-D-"),
+    ("read_outside", "DDDD"),
+    ("mount", "----"),
+    ("umount", "----"),
+    ("user_namespace", "----"),
+    ("user_namespace_by_clone", "----"),
+    ("clone3", "----"),
+    ("chroot", "----"),
+    ("ptrace", "----"),
+    ("read_memory", "----"),
+    ("open_memory", "----"),
+    ("write_memory", "----"),
+    ("write_parent_memory", "----"),
+    ("read_environment", "----"),
+    ("signal_daemon", "----"),
+    ("prlimit", "----"),
+    ("affinity", "----"),
+    ("scheduler", "----"),
+    ("priority", "----"),
+    ("unix_stream", "----"),
+    ("unix_datagram", "----"),
+    ("unix_abstract", "----"),
+    ("datagram_pair", "----"),
+    ("vsock", "----"),
+    ("shared_memory", "----"),
+    ("semaphores", "----"),
+    ("messages", "----"),
+    ("message_queue", "----"),
+    ("io_uring", "----"),
+    ("keyring", "----"),
+    ("add_key", "----"),
+    ("bpf", "----"),
+    ("perf", "----"),
+    ("userfaultfd", "----"),
+    ("handle", "----"),
+    ("x32", "----"),
+    ("i386", "----"),
+    ("setuid_helper", "----"),
+    ("capabilities", "----"),
+    ("inherited_descriptors", "----"),
+    ("own_limit", "DDDD"),
+    ("own_affinity", "DDDD"),
+    ("stream_pair", "DDDD"),
+    ("inet", "DDDD"),
+    ("write_task", "DDDD"),
+    ("write_given", "DDDD"),
+    ("write_temporary", "DDDD"),
+    ("write_private_home", "DDDD"),
+    ("rename_inside", "DDDD"),
+    ("dev_null", "DDDD"),
+    ("start_programs", "DDDD"),
+    ("chmod_inside", "DDDD"),
+    ("shm", "D-D-"),
+];
+
+fn done(tried: &str) -> char {
+    if tried == "done" { 'D' } else { '-' }
+}
+
+#[test]
+fn a_hostile_program_does_exactly_what_is_not_stopped() {
+    for way in ways() {
+        let column = WAYS.iter().position(|one| *one == way).unwrap();
+        let place = Place::new(way);
+        let _stream = UnixListener::bind(place.path("stream.sock")).unwrap();
+        let _datagram = UnixDatagram::bind(place.path("dgram.sock")).unwrap();
+        let name = format!("cofferdam-test-{}", place.daemon.id());
+        let _abstract = UnixListener::bind_addr(&SocketAddr::from_abstract_name(name).unwrap()).unwrap();
+        for socket in ["stream.sock", "dgram.sock"] {
+            files::chmod(place.path(socket), 0o777);
+        }
+        if user::is_root() {
+            std::fs::copy("/usr/bin/id", place.path("outside/id")).unwrap();
+            files::chmod(place.path("outside/id"), 0o4755);
+        }
+        let text = place.script(SCRIPT);
+        let mut tried: BTreeMap<String, String> = serde_json::from_str(&text).unwrap();
+        // A keeper that can be killed takes the program along, which then says nothing.
+        assert_ne!(tried.remove("signal_keeper").unwrap(), "done", "{}", way.name);
+        let mut wrong = Vec::new();
+        for (act, expected) in TABLE {
+            let came = tried.remove(*act).unwrap_or_else(|| panic!("{act} was not tried"));
+            let expected = expected.chars().nth(column).unwrap();
+            if done(&came) != expected || came.starts_with("error") {
+                wrong.push(format!("{act}: {came}, not {expected}"));
+            }
+        }
+        assert!(wrong.is_empty(), "{}: {wrong:#?}", way.name);
+        assert!(tried.is_empty(), "not in the table: {tried:?}");
+        let kept =
+            ["write", "truncate", "link", "rename", "unlink"].map(|name| place.path("outside").join(name));
+        assert!(kept.iter().all(|path| std::fs::read(path).unwrap() == b"content"), "{}", way.name);
+        place.nothing_left();
+    }
+}
+
+#[test]
+fn a_task_that_may_not_write_writes_only_what_is_thrown_away() {
+    const SCRIPT: &str = "
+import os
+def tries(path):
+    try:
+        open(path, 'w').close()
+        return 'done'
+    except OSError as e:
+        return 'refused'
+print(tries(os.environ['TASK'] + '/new'), tries(os.environ['TASK'] + '/given'),
+      tries(os.environ['TMPDIR'] + '/x'), tries(os.environ['HOME'] + '/x'), open(os.environ['TASK'] + '/given').read())
+";
+    for way in ways() {
+        let place = Place::new(way);
+        let mut order = place.order(SCRIPT);
+        order.mode = SandboxMode::ReadOnly;
+        order.writable = vec![place.path("outside")];
+        let ran = place.run(&order);
+        assert_eq!(ran.stdout, "refused refused done done content\n", "{}: {ran:?}", way.name);
+    }
+}
