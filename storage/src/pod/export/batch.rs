@@ -15,7 +15,7 @@ use super::ground::{Dir, FEW, Ground, Place};
 use super::left::Left;
 use super::moves::{is_unknown, look, rename_exclusive};
 use super::names::{MOST_TRIES, Names, numbered};
-use super::notes::{Notes, time};
+use super::notes::{Intent, Notes, time};
 use super::plan::{NOT_WRITTEN, PlannedFile, RENAMED};
 use super::source::MAX_BYTES;
 use crate::ckpt::FileKind;
@@ -108,8 +108,8 @@ impl Work<'_> {
             ready.drain(..).for_each(|new| self.give_up(&new, fail(why.clone())));
         }
         // What is about to happen is known before it does.
-        let intended: Vec<usize> = ready.iter().map(|new| new.item).collect();
-        if let Err(error) = self.save(log, &intended).and_then(|()| self.step("export.intended")) {
+        ready.iter().for_each(|new| self.intend(new.item));
+        if let Err(error) = self.save(log).and_then(|()| self.step("export.intended")) {
             ready.iter().for_each(|new| self.give_up(new, fail(error.to_string())));
             return Err(error);
         }
@@ -315,7 +315,8 @@ impl Work<'_> {
                 Err(settled) => return Ok(Err(settled)),
             }
             self.items[new.item].dst = self.base.absolute(&new.at.join(&new.name));
-            self.save(log, &[new.item])?;
+            self.intend(new.item);
+            self.save(log)?;
         }
     }
 
@@ -368,6 +369,7 @@ impl Work<'_> {
         }
         self.notes.backups.remove(&new.item);
         self.notes.written.remove(&new.item);
+        self.notes.intended.remove(&new.item);
         self.settle(new.item, (status, message));
     }
 
@@ -399,20 +401,29 @@ impl Work<'_> {
         item.existed = false;
     }
 
-    /// Makes some items and the notes durable.
-    fn save(&mut self, log: &mut dyn ExportLog, items: &[usize]) -> Result<()> {
-        log.save(self.changes(items))
+    /// Notes what is about to happen.
+    fn intend(&mut self, at: usize) {
+        let ExportItem { hash, bytes, dst, .. } = &self.items[at];
+        let intent = Intent { hash: hash.clone(), bytes: *bytes, dst: dst.clone() };
+        self.notes.intended.insert(at, intent);
     }
 
-    /// Some items, those that are done, and the notes, to be made durable.
-    pub(super) fn changes(&mut self, items: &[usize]) -> Vec<Change> {
+    /// Makes durable what is known by now.
+    fn save(&mut self, log: &mut dyn ExportLog) -> Result<()> {
+        let changes = self.changes();
+        log.save(changes)
+    }
+
+    /// The items that are done, and the notes, to be made durable.
+    pub(super) fn changes(&mut self) -> Vec<Change> {
         let done = std::mem::take(&mut self.unsaved);
         for item in &done {
             self.notes.written.remove(item);
+            self.notes.intended.remove(item);
         }
         self.notes.target = self.base.dirs.clone();
         self.notes.source = self.source.dirs.clone();
-        let items = done.iter().chain(items).map(|at| (*at, self.items[*at].clone())).collect();
+        let items = done.iter().map(|at| (*at, self.items[*at].clone())).collect();
         vec![
             Change::PutExportItems { export: self.id.clone(), items },
             Change::PutExportNotes { export: self.id.clone(), notes: self.notes.text() },

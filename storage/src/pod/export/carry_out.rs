@@ -66,7 +66,7 @@ impl ExportPlan {
             })?;
         }
         work.tidy(&emptied);
-        let mut changes = work.changes(&[]);
+        let mut changes = work.changes();
         record.items = work.items;
         let failed = record.items.iter().any(|item| item.status == ExportItemStatus::Fail);
         record.status = if failed { ExportStatus::Failed } else { ExportStatus::Completed };

@@ -29,6 +29,8 @@ pub(super) struct Notes {
     pub backups: BTreeMap<usize, Backup>,
     /// Inode numbers of the new files of a batch, so that after a crash they are told from what they replace.
     pub written: BTreeMap<usize, u64>,
+    /// What is about to get into its place, by item: of a batch one text here costs next to nothing, a row for each much.
+    pub intended: BTreeMap<usize, Intent>,
     /// Items whose undo was begun.
     pub undoing: BTreeSet<usize>,
     /// Files of its own that are still to be removed.
@@ -73,6 +75,18 @@ pub(super) enum Was {
 
 /// Seconds and nanoseconds since the epoch.
 pub(super) type Time = (i64, u32);
+
+/// What the record of an item that is about to get into its place does not say yet, so that after a crash the item is
+/// settled by its hash. What was in the way is among the [`Notes::backups`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Intent {
+    /// BLAKE3, as in the record.
+    pub hash: String,
+    /// Its bytes.
+    pub bytes: u64,
+    /// Where to; it may have got another name than was planned.
+    pub dst: String,
+}
 
 /// What is known of a backup.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,7 +1,7 @@
 //! Finds out what became of an export that a crash ended.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use cofferdam_protocol::pod::{ExportItem, ExportItemStatus as Status, ExportMode, ExportStatus};
 
@@ -12,7 +12,7 @@ use super::forbidden::Forbidden;
 use super::ground::{Dir, Ground, relative};
 use super::moves::{look, rename_exclusive};
 use super::names::Names;
-use super::notes::Notes;
+use super::notes::{Intent, Notes};
 use super::plan::AWAY;
 use crate::disk::Disk;
 use crate::fs::Root;
@@ -35,6 +35,7 @@ pub fn reconcile(disk: &Disk, kept: KeptExport) -> KeptExport {
     let base = PathBuf::from(&notes.base);
     let target = relative(&base, &record.target_dir).unwrap_or_default();
     let mode = record.mode;
+    recall(&mut record.items, &mut notes, &Names::of(&record.id), &base, &target);
     match Root::open(&base) {
         Ok(root) => {
             let is_elsewhere = notes.is_elsewhere(&root);
@@ -57,6 +58,20 @@ pub fn reconcile(disk: &Disk, kept: KeptExport) -> KeptExport {
     }
     notes.unfinished = !notes.left.is_empty() || record.items.iter().any(is_open);
     KeptExport { record, notes: notes.text() }
+}
+
+/// Completes the items that were about to get into their places.
+fn recall(items: &mut [ExportItem], notes: &mut Notes, names: &Names, base: &Path, target: &RelPath) {
+    for (at, Intent { hash, bytes, dst }) in std::mem::take(&mut notes.intended) {
+        let Some(item) = items.get_mut(at).filter(|item| is_open(item)) else { continue };
+        if notes.backups.contains_key(&at) {
+            let kept = relative(base, &dst).and_then(|path| backup::place(names, target, &path));
+            item.existed = true;
+            item.backup_path =
+                kept.map(|kept| base.join(kept.as_path()).to_string_lossy().into_owned()).unwrap_or_default();
+        }
+        (item.hash, item.bytes, item.dst) = (hash, bytes, dst);
+    }
 }
 
 struct Reconcile<'a> {

@@ -36,6 +36,30 @@ fn many_files_are_written_in_batches_and_their_progress_is_told() {
     assert_eq!(files::names(lab.at("target")), [""; 0]);
 }
 
+/// Counts the rows that are written.
+struct Rows(Store, usize);
+
+impl ExportLog for Rows {
+    fn save(&mut self, changes: Vec<Change>) -> Result<()> {
+        for change in &changes {
+            if let Change::PutExportItems { items, .. } = change {
+                self.1 += items.len();
+            }
+        }
+        self.0.save(changes)
+    }
+}
+
+#[test]
+fn what_is_intended_costs_no_row_and_each_file_that_is_done_one() {
+    let lab = Lab::new();
+    many(&lab);
+    let mut rows = Rows(Store::default(), 0);
+    let plan = plan(&Disk::default(), lab.request(&["out"])).unwrap();
+    plan.carry_out(&Disk::default(), &mut rows, &mut |_, _| {}).unwrap();
+    assert_eq!(rows.1, MANY);
+}
+
 /// Everything fails from the Nth step on, as for a process that dies there.
 #[derive(Debug)]
 struct DiesAtStep(u64, AtomicU64);
