@@ -46,6 +46,9 @@ struct ItemRow {
     message: String,
 }
 
+/// How many files one statement inserts.
+const TOGETHER: usize = 16;
+
 impl PodDb {
     /// Export records, newest first; as many as a line can hold, and at least one. A record that cannot be read costs
     /// that record, unless it is the one that was asked for.
@@ -234,10 +237,15 @@ fn put_rows<'i>(
     key: i64,
     items: impl Iterator<Item = (usize, &'i ExportItem)>,
 ) -> Result<()> {
-    // One statement for each, which is planned once: one for many would have to be planned anew, and that costs more.
-    for (position, item) in items {
-        let row = ItemRow::of(key, i64::try_from(position).unwrap_or(i64::MAX), item)?;
-        diesel::replace_into(export_items::table).values(&row).execute(database)?;
+    let row = |(position, item)| ItemRow::of(key, i64::try_from(position).unwrap_or(i64::MAX), item);
+    let rows = items.map(row).collect::<Result<Vec<_>>>()?;
+    // As many as always, or one: either statement is planned once. One for any number would be planned anew each time.
+    let (groups, rest) = rows.as_chunks::<TOGETHER>();
+    for group in groups {
+        diesel::replace_into(export_items::table).values(group).execute(database)?;
+    }
+    for row in rest {
+        diesel::replace_into(export_items::table).values(row).execute(database)?;
     }
     Ok(())
 }
