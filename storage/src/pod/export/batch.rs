@@ -10,7 +10,7 @@ use rustix::fs::{Mode, OFlags};
 use super::ExportLog;
 use super::ahead::Sources;
 use super::backup::{Kept, keep, place};
-use super::content::{MAX_FILE, Opened, Seen, dress, in_words, kind_in_words};
+use super::content::{MAX_FILE, Opened, Seen, Source, dress, in_words, kind_in_words};
 use super::ground::{Dir, FEW, Ground, Place};
 use super::left::Left;
 use super::moves::{is_unknown, look, rename_exclusive};
@@ -77,7 +77,7 @@ impl Work<'_> {
     ) -> Result<()> {
         let mut staged = Vec::new();
         std::thread::scope(|threads| {
-            let sources = Sources::open(threads, self.disk, self.source.root(), files);
+            let mut sources = Sources::open(threads, self.disk, self.source.root(), files);
             for file in files {
                 match self.stage(file, sources.next()) {
                     Ok((new, made)) => {
@@ -137,14 +137,19 @@ impl Work<'_> {
     fn stage(
         &mut self,
         file: &PlannedFile,
-        from: io::Result<Opened>,
+        from: io::Result<Source>,
     ) -> std::result::Result<(Staged, File), Settled> {
         let failed = |what: &str| {
             let what = what.to_owned();
             move |error: io::Error| fail(format!("{what}: {}", in_words(&error)))
         };
         let from = from.map_err(failed("the source cannot be read"))?;
-        if from.stat.size > MAX_FILE || from.stat.size > MAX_BYTES - self.bytes {
+        let (size, mode, mtime, seen) = {
+            let stat = from.stat();
+            // No program of a sandbox becomes one that runs as somebody else.
+            (stat.size, stat.mode & 0o777, time(stat.mtime), Seen::of(stat))
+        };
+        if size > MAX_FILE || size > MAX_BYTES - self.bytes {
             return Err(fail("it has grown beyond what an export may have".to_owned()));
         }
         let dir = self.base.make(&file.dir, 0o777).map_err(failed("its directory cannot be used"))?;
@@ -155,24 +160,21 @@ impl Work<'_> {
         let failed = failed("it cannot be written");
         let new = self.disk.create(&dir, &*temporary, OFlags::WRONLY, Mode::RUSR | Mode::WUSR);
         let new = File::from(new.map_err(&failed)?);
-        let ino = stat_fd(&new).map_err(&failed)?.ino;
         let written = from.copy_to(self.disk, &new).and_then(|hash| {
-            if from.is_changed()? {
-                return Err(io::Error::other("it changed while it was copied"));
-            }
-            // No program of a sandbox becomes one that runs as somebody else.
-            dress(self.disk, &new, from.stat.mode & 0o777, time(from.stat.mtime))?;
+            dress(self.disk, &new, mode, mtime)?;
             let made = stat_fd(&new)?;
             Ok((hash, (made.dev, made.ino)))
         });
         let (hash, ino) = written.map_err(|error| {
             let (status, message) = failed(error);
+            // Of what nobody can say which file it is nothing can be noted.
+            let ino = stat_fd(&new).map_or(0, |made| made.ino);
             (status, self.throw_away((&file.dir, &dir), &temporary, ino, message))
         })?;
-        self.bytes += from.stat.size;
+        self.bytes += size;
         let dst = self.base.absolute(&file.dir.join(&name));
         let item = &mut self.items[file.item];
-        item.bytes = from.stat.size;
+        item.bytes = size;
         item.hash = hash;
         item.dst = dst;
         if conflict != file.conflict {
@@ -182,7 +184,7 @@ impl Work<'_> {
         let staged = Staged {
             item: file.item,
             from: file.from.clone(),
-            seen: from.seen(),
+            seen,
             at: file.dir.clone(),
             dir,
             new: None,
@@ -235,12 +237,13 @@ impl Work<'_> {
     }
 
     fn keep_what_is_in_the_way(&mut self, new: &mut Staged) -> std::result::Result<(), Settled> {
-        let kept = match (new.conflict, look(&new.dir, new.name.as_bytes())) {
-            (ConflictMode::Overwrite, Ok(Some(_))) => {
-                keep(self.disk, &mut self.base, self.names, &self.target, &new.at, &new.name)
-            }
-            (_, Ok(_)) => return Ok(()),
-            (_, Err(error)) => Err(error),
+        if new.conflict != ConflictMode::Overwrite {
+            return Ok(());
+        }
+        let kept = match look(&new.dir, new.name.as_bytes()) {
+            Ok(Some(_)) => keep(self.disk, &mut self.base, self.names, &self.target, &new.at, &new.name),
+            Ok(None) => return Ok(()),
+            Err(error) => Err(error),
         };
         let kept = kept.map_err(|error| {
             if error.kind() != io::ErrorKind::AlreadyExists {

@@ -33,15 +33,15 @@ const WRITEBACK: u64 = 8 << 20;
 pub(super) struct Opened {
     pub file: File,
     pub stat: Stat,
-    /// All that is in it, if it has been read already.
-    loaded: Option<Loaded>,
 }
 
-/// A file's content.
+/// A source that is to be copied.
 #[derive(Debug)]
-struct Loaded {
-    bytes: Vec<u8>,
-    hash: String,
+pub(super) enum Source {
+    /// A small one, of which everything is in memory, as it was when nobody changed it.
+    Loaded { stat: Stat, bytes: Vec<u8>, hash: String },
+    /// One that is read as it is copied.
+    Open(Opened),
 }
 
 /// Which file it is and what it holds, as far as its attributes say. Renames and links do not change it.
@@ -67,25 +67,7 @@ impl Opened {
         if held.stat().kind != FileKind::File {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, kind_in_words(held.stat().kind)));
         }
-        Ok(Self { file: held.open_file()?, stat: held.stat().clone(), loaded: None })
-    }
-
-    /// Reads it now, unless it is too large to be kept in memory.
-    pub(super) fn load(&mut self) -> io::Result<()> {
-        if self.stat.size > CHUNK as u64 {
-            return Ok(());
-        }
-        let mut bytes = Vec::new();
-        self.read(|chunk, _| {
-            match bytes.is_empty() {
-                true => std::mem::swap(&mut bytes, chunk),
-                false => bytes.extend_from_slice(chunk),
-            }
-            Ok(())
-        })?;
-        let hash = blake3::hash(&bytes).to_hex().to_string();
-        self.loaded = Some(Loaded { bytes, hash });
-        Ok(())
+        Ok(Self { file: held.open_file()?, stat: held.stat().clone() })
     }
 
     pub(super) fn seen(&self) -> Seen {
@@ -104,12 +86,6 @@ impl Opened {
 
     /// Copies it to the start of an empty file; the BLAKE3 of what was written.
     pub(super) fn copy_to(&self, disk: &Disk, to: &File) -> io::Result<String> {
-        if let Some(Loaded { bytes, hash }) = &self.loaded {
-            if !bytes.is_empty() {
-                disk.write_all_at(to, bytes, 0)?;
-            }
-            return Ok(hash.clone());
-        }
         if self.stat.size >= LARGE {
             return self.copy_large(disk, to);
         }
@@ -156,7 +132,17 @@ impl Opened {
 
     /// Reads all of it, chunk by chunk, into a buffer that may be exchanged for another one. Fails if the file is not at
     /// rest meanwhile.
-    fn read(&self, mut take: impl FnMut(&mut Vec<u8>, u64) -> io::Result<()>) -> io::Result<()> {
+    fn read(&self, take: impl FnMut(&mut Vec<u8>, u64) -> io::Result<()>) -> io::Result<()> {
+        self.read_to_end(take)?;
+        // Making a link or another name moves the change time too, so of our own making it says nothing.
+        match Seen::of(&stat_fd(&self.file)?) == self.seen() {
+            true => Ok(()),
+            false => Err(changed("read")),
+        }
+    }
+
+    /// The same, but for what its attributes say afterwards.
+    fn read_to_end(&self, mut take: impl FnMut(&mut Vec<u8>, u64) -> io::Result<()>) -> io::Result<()> {
         let room = CHUNK.min(usize::try_from(self.stat.size).unwrap_or(CHUNK) + 1);
         let mut buffer = Vec::new();
         let mut at = 0;
@@ -176,19 +162,65 @@ impl Opened {
                 break;
             }
         }
-        let now = stat_fd(&self.file)?;
-        // Making a link or another name moves the change time too, so of our own making it says nothing.
-        if at != self.stat.size || Seen::of(&now) != self.seen() {
-            return Err(io::Error::other("it changed while it was read"));
-        }
-        Ok(())
+        if at == self.stat.size { Ok(()) } else { Err(changed("read")) }
     }
 
-    /// Whether its inode changed since it was opened.
-    pub(super) fn is_changed(&self) -> io::Result<bool> {
+    /// Fails if its inode has changed since it was opened.
+    fn check_unchanged(&self, what: &str) -> io::Result<()> {
         let now = stat_fd(&self.file)?;
-        Ok(now.ctime != self.stat.ctime || Seen::of(&now) != self.seen())
+        match now.ctime == self.stat.ctime && Seen::of(&now) == self.seen() {
+            true => Ok(()),
+            false => Err(changed(what)),
+        }
     }
+}
+
+impl Source {
+    /// Reads it now, unless it is too large to be kept in memory.
+    pub(super) fn new(from: Opened) -> io::Result<Self> {
+        if from.stat.size > CHUNK as u64 {
+            return Ok(Self::Open(from));
+        }
+        let mut bytes = Vec::new();
+        from.read_to_end(|chunk, _| {
+            match bytes.is_empty() {
+                true => std::mem::swap(&mut bytes, chunk),
+                false => bytes.extend_from_slice(chunk),
+            }
+            Ok(())
+        })?;
+        from.check_unchanged("read")?;
+        let hash = blake3::hash(&bytes).to_hex().to_string();
+        Ok(Self::Loaded { stat: from.stat, bytes, hash })
+    }
+
+    /// Its attributes as it was opened.
+    pub(super) fn stat(&self) -> &Stat {
+        match self {
+            Self::Loaded { stat, .. } | Self::Open(Opened { stat, .. }) => stat,
+        }
+    }
+
+    /// Copies it to the start of an empty file; the BLAKE3 of what was written. Fails if it changes meanwhile.
+    pub(super) fn copy_to(self, disk: &Disk, to: &File) -> io::Result<String> {
+        match self {
+            Self::Loaded { bytes, hash, .. } => {
+                if !bytes.is_empty() {
+                    disk.write_all_at(to, &bytes, 0)?;
+                }
+                Ok(hash)
+            }
+            Self::Open(from) => {
+                let hash = from.copy_to(disk, to)?;
+                from.check_unchanged("copied")?;
+                Ok(hash)
+            }
+        }
+    }
+}
+
+fn changed(what: &str) -> io::Error {
+    io::Error::other(format!("it changed while it was {what}"))
 }
 
 /// A hash as records have it.
@@ -204,16 +236,19 @@ pub(super) fn dress(disk: &Disk, file: impl AsFd, mode: u32, mtime: Time) -> io:
         done => done,
     };
     unless_unknown(disk.fchmod(&file, Mode::from_raw_mode(mode)))?;
-    unless_unknown(set_mtime(disk, file, mtime))
+    unless_unknown(disk.futimens(file, &modified(mtime)))
 }
 
 /// Sets a modification time and no other.
-pub(super) fn set_mtime(disk: &Disk, file: impl AsFd, (secs, nanos): Time) -> io::Result<()> {
-    let times = Timestamps {
+pub(super) fn set_mtime(disk: &Disk, file: impl AsFd, mtime: Time) -> io::Result<()> {
+    disk.set_times_held(file, &modified(mtime))
+}
+
+fn modified((secs, nanos): Time) -> Timestamps {
+    Timestamps {
         last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
         last_modification: Timespec { tv_sec: secs, tv_nsec: nanos.into() },
-    };
-    disk.set_times_held(file, &times)
+    }
 }
 
 /// A system's answer in words for the message of an item.

@@ -25,7 +25,7 @@ impl Forbidden {
     /// The directories that are there, by what they are and not by what they are called, and the places of `own`.
     pub(super) fn new<'a>(dirs: impl IntoIterator<Item = &'a PathBuf>, own: &[PathBuf]) -> Self {
         let own = own.iter().filter_map(|file| {
-            let name = file.file_name()?.as_bytes().to_ascii_lowercase();
+            let name = file.file_name()?.as_bytes().to_owned();
             Some((identity(file.parent()?)?, name))
         });
         Self { dirs: dirs.into_iter().filter_map(|dir| identity(dir)).collect(), own: own.collect() }
@@ -48,8 +48,8 @@ impl Forbidden {
 
     /// Fails for a name that may not be made.
     pub(super) fn make(&self, dir: impl AsFd, name: &Name) -> io::Result<()> {
-        let place = place(dir);
-        let is_own = |(own, file): &(Place, Vec<u8>)| Some(*own) == place && is_beside(name, file);
+        let is_own =
+            |(own, file): &(Place, Vec<u8>)| is_beside(name, file) && place(dir.as_fd()) == Some(*own);
         match self.own.iter().any(is_own) {
             true => Err(io::Error::other("the sidecar keeps its own database and log under this name")),
             false => Ok(()),
@@ -60,10 +60,11 @@ impl Forbidden {
 /// Whether a name is that of a file, of what lies beside it, or of one that the log became as it rotated. On a
 /// filesystem that folds case two names can be one.
 fn is_beside(name: &Name, file: &[u8]) -> bool {
-    let name = name.as_bytes().to_ascii_lowercase();
-    let Some(rest) = name.strip_prefix(file) else { return false };
+    let Some((start, rest)) = name.as_bytes().split_at_checked(file.len()) else { return false };
     let is_number = |rest: &[u8]| !rest.is_empty() && rest.iter().all(u8::is_ascii_digit);
-    BESIDE.iter().any(|beside| rest == beside.as_bytes()) || rest.strip_prefix(b".").is_some_and(is_number)
+    start.eq_ignore_ascii_case(file)
+        && (BESIDE.iter().any(|beside| rest.eq_ignore_ascii_case(beside.as_bytes()))
+            || rest.strip_prefix(b".").is_some_and(is_number))
 }
 
 /// Device and inode of what a path leads to.

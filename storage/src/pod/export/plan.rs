@@ -105,9 +105,14 @@ pub fn plan(disk: &Disk, request: ExportRequest) -> Result<ExportPlan> {
     let mut ground =
         Ground::new(disk, Root::held(&base).map_err(held)?, target.base, Dirs::new(), Forbidden::default());
     let mut dirs = HashSet::new();
+    let mut known = HashSet::new();
     for file in &files {
+        let overwrites = file.conflict == ConflictMode::Overwrite;
+        if !known.insert((&file.dir, overwrites)) {
+            continue;
+        }
         dirs.insert(file.dir.clone());
-        if file.conflict == ConflictMode::Overwrite {
+        if overwrites {
             let backup = backup::place(&names, &target.below, &file.dir.join(&file.name));
             dirs.extend(backup.and_then(|path| Some(path.split()?.0)));
         }
