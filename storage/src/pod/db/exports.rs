@@ -1,6 +1,6 @@
 //! Export records.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use cofferdam_protocol::pod::{ExportItem, ExportRecord, ExportRows, ExportStatus, MAX_RESPONSE_LINE};
 use diesel::prelude::*;
@@ -9,8 +9,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::PodDb;
 use super::schema::{export_items, exports};
+use super::{PodDb, planned};
 use crate::pod::error::{Error, Result};
 use crate::pod::export;
 use crate::pod::model::{ExportPage, KeptExport};
@@ -144,8 +144,22 @@ impl ExportRow {
             .filter(export_items::position.ge(first).and(export_items::position.lt(end)))
             .order(export_items::position)
             .load(database)?;
-        let items = rows.into_iter().map(ItemRow::item).collect::<QueryResult<Vec<_>>>()?;
+        let status = parse(self.status)?;
+        let planned = match status {
+            ExportStatus::Running => planned::get(database, &self.id)?,
+            _ => Vec::new(),
+        };
         let total = last.map_or(0, |last| usize::try_from(last).unwrap_or(0).saturating_add(1));
+        let total = total.max(planned.len());
+        let mut items: Vec<ExportItem> =
+            planned.into_iter().skip(page.item_offset).take(page.item_limit).collect();
+        for row in rows {
+            let at = usize::try_from(row.position - first).unwrap_or(usize::MAX);
+            match items.get_mut(at) {
+                Some(item) => *item = row.item()?,
+                None => items.push(row.item()?),
+            }
+        }
         let items_truncated = items.len() < total;
         Ok(ExportRecord {
             id: self.id,
@@ -155,7 +169,7 @@ impl ExportRow {
             target_dir: self.target_dir,
             mode: parse(self.mode)?,
             conflict: parse(self.conflict)?,
-            status: parse(self.status)?,
+            status,
             undone_at: self.undone_at,
             legacy: self.legacy,
             items,
@@ -215,8 +229,13 @@ pub(super) fn insert(database: &mut SqliteConnection, record: &ExportRecord) -> 
             exports::legacy.eq(record.legacy),
         ))
         .execute(database)?;
-    let key: i64 = known.select(exports::key).get_result(database)?;
-    put_rows(database, key, record.items.iter().enumerate())?;
+    match record.status {
+        ExportStatus::Running => planned::put(database, record)?,
+        _ => {
+            let key: i64 = known.select(exports::key).get_result(database)?;
+            put_rows(database, key, record.items.iter().enumerate())?;
+        }
+    }
     Ok(true)
 }
 
@@ -260,7 +279,25 @@ pub(super) fn settle(
     diesel::update(exports::table.filter(exports::id.eq(export)))
         .set((exports::status.eq(word(&status)?), exports::undone_at.eq(undone_at)))
         .execute(database)?;
-    Ok(())
+    match status {
+        ExportStatus::Running => Ok(()),
+        _ => put_what_stayed_planned(database, export),
+    }
+}
+
+/// Gives each file of an export that has ended its row.
+fn put_what_stayed_planned(database: &mut SqliteConnection, export: &str) -> Result<()> {
+    let planned = planned::get(database, export)?;
+    let key = exports::table.filter(exports::id.eq(export)).select(exports::key);
+    if !planned.is_empty()
+        && let Some(key) = key.get_result::<i64>(database).optional()?
+    {
+        let known = export_items::table.filter(export_items::export.eq(key)).select(export_items::position);
+        let known: HashSet<i64> = known.load(database)?.into_iter().collect();
+        let is_new = |(at, _): &(usize, &ExportItem)| !i64::try_from(*at).is_ok_and(|at| known.contains(&at));
+        put_rows(database, key, planned.iter().enumerate().filter(is_new))?;
+    }
+    planned::delete(database, export)
 }
 
 /// Replaces what an export's undo must know.
@@ -274,7 +311,7 @@ pub(super) fn put_notes(database: &mut SqliteConnection, export: &str, notes: &s
 /// Deletes a record with its files.
 pub(super) fn delete(database: &mut SqliteConnection, export: &str) -> Result<()> {
     diesel::delete(exports::table.filter(exports::id.eq(export))).execute(database)?;
-    Ok(())
+    planned::delete(database, export)
 }
 
 /// The word that the wire has for it, which is the database's too.

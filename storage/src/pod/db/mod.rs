@@ -9,6 +9,7 @@ mod connection;
 mod exports;
 mod import;
 mod load;
+mod planned;
 mod prune;
 mod remembered;
 mod schema;

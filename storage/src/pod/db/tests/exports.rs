@@ -133,6 +133,38 @@ fn an_export_is_kept_as_its_changes_say() {
 }
 
 #[test]
+fn an_export_that_runs_shows_what_is_planned_and_has_a_row_for_each_file_once_it_has_ended() {
+    let place = Place::new();
+    let mut db = place.open().db;
+    let facts = count(&mut db, "meta");
+    let mut expected = record("a", "exp-1", NOW, 5);
+    expected.status = ExportStatus::Running;
+    db.commit(&[Change::PutExport(Box::new(expected.clone()))]).unwrap();
+    assert_eq!((count(&mut db, "export_items"), shown(&mut db)), (0, vec![expected.clone()]));
+
+    expected.items[3].status = ExportItemStatus::Ok;
+    let items = vec![(3, expected.items[3].clone())];
+    db.commit(&[Change::PutExportItems { export: "exp-1".to_owned(), items }]).unwrap();
+    assert_eq!(shown(&mut db), [expected.clone()]);
+    for (item_offset, items) in [(0, 0..2), (2, 2..4), (4, 4..5), (9, 5..5)] {
+        let page = ExportPage { export: Some("exp-1".to_owned()), item_offset, item_limit: 2 };
+        let found = db.exports(&page).unwrap().exports.remove(0);
+        assert_eq!(found.items, expected.items[items], "from {item_offset}");
+        assert_eq!((found.items_total, found.items_truncated), (Some(5), true));
+    }
+
+    expected.status = ExportStatus::Failed;
+    db.commit(&[settle("exp-1", ExportStatus::Failed, expected.undone_at)]).unwrap();
+    assert_eq!((count(&mut db, "export_items"), shown(&mut db)), (5, vec![expected]));
+    assert_eq!(count(&mut db, "meta"), facts, "what was planned is not kept");
+
+    let running = ExportRecord { status: ExportStatus::Running, ..record("a", "exp-2", NOW, 5) };
+    let delete = Change::DeleteExport("exp-2".to_owned());
+    db.commit(&[Change::PutExport(Box::new(running)), delete]).unwrap();
+    assert_eq!(count(&mut db, "meta"), facts);
+}
+
+#[test]
 fn two_exports_do_not_share_an_id() {
     let place = Place::new();
     let mut db = place.open().db;
