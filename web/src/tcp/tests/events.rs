@@ -31,7 +31,14 @@ async fn until(stream: &mut TcpStream, text: &str) -> String {
 async fn a_listener_hears_events_and_is_a_main_session_while_it_listens() {
     let server = start().await;
     let mut stream = listen(&server, "?sessionId=main%201&cwd=%2Fw&subagent=true", "retry:").await;
-    let subscribed = server.heard.listeners.lock().unwrap().pop().unwrap();
+    // The stub hears of it on this thread.
+    let subscribed = loop {
+        let heard = server.heard.listeners.lock().unwrap().pop();
+        if let Some(subscribed) = heard {
+            break subscribed;
+        }
+        tokio::task::yield_now().await;
+    };
     let main = MainSession { id: "main 1".to_owned(), cwd: "/w".to_owned(), subagent: true };
     assert_eq!(subscribed.main, Some(main));
     subscribed.events.send(Arc::new(HostEvent::StateChanged)).await.unwrap();

@@ -42,12 +42,9 @@ async fn only_requests_to_our_own_names_are_looked_at() {
             assert!(["FORBIDDEN", "Forbidden"].contains(&answer.refusal().1.as_str()), "{line} {other}");
         }
         // HTTP/1.1 demands exactly one: the server itself refuses.
-        for none_or_two in [
-            String::new(),
-            "Host: \r\n".to_owned(),
-            server.host() + &server.host(),
-            format!("Host: evil\r\n{}", server.host()),
-        ] {
+        for none_or_two in
+            [String::new(), server.host() + &server.host(), format!("Host: evil\r\n{}", server.host())]
+        {
             assert_eq!(server.ask(line, &(none_or_two + &headers), body).await.status, 400, "{line}");
         }
         let old = format!("{line} HTTP/1.0\r\n{headers}Content-Length: 0\r\n\r\n");
@@ -164,7 +161,7 @@ async fn every_answer_is_for_our_own_pages_alone() {
     let mut answers = Vec::new();
     let bad =
         [("GET /nothing", ""), ("PUT /", ""), ("GET /login?code=x", ""), ("GET /isolation-pod/api", "")];
-    let requests = good(&server).await.into_iter().map(|(line, headers, body)| (line, headers, body));
+    let requests = good(&server).await.into_iter();
     let refused = bad.map(|(line, body)| (line, String::new(), body));
     for (line, headers, body) in requests.chain(refused) {
         answers.push(server.ask(line, &format!("{}{headers}", server.host()), body).await);
