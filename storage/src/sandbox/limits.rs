@@ -1,9 +1,13 @@
 //! A cgroup of a sandbox's own, where one can be made: it limits what the sandbox uses, and ends all of it at once.
 
 use std::fs;
+use std::io;
 use std::path::PathBuf;
 
+use rustix::process::{WaitOptions, waitpid};
+
 use super::order::Limits;
+use crate::sys::{Fork, fork};
 
 /// A cgroup. Removed when nothing is in it any more.
 #[derive(Debug)]
@@ -24,7 +28,22 @@ impl Cgroup {
             made.remove();
             return Err("the kernel cannot end one at once".to_owned());
         }
+        if let Err(error) = made.try_out() {
+            made.remove();
+            return Err(format!("one cannot be entered: {error}"));
+        }
         Ok(made)
+    }
+
+    /// Has a process enter it that ends at once: whoever may make one may not always move there.
+    fn try_out(&self) -> io::Result<()> {
+        match fork()? {
+            Fork::Child => std::process::exit(i32::from(self.enter().is_err())),
+            Fork::Parent(child) => match waitpid(Some(child), WaitOptions::empty())? {
+                Some((_, status)) if status.exit_status() == Some(0) => Ok(()),
+                _ => Err(io::ErrorKind::PermissionDenied.into()),
+            },
+        }
     }
 
     /// Limits what is in it; says what holds, for people.
@@ -42,7 +61,7 @@ impl Cgroup {
     }
 
     /// Moves this process into it.
-    pub(super) fn enter(&self) -> std::io::Result<()> {
+    pub(super) fn enter(&self) -> io::Result<()> {
         fs::write(self.dir.join("cgroup.procs"), "0")
     }
 

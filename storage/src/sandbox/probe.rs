@@ -66,7 +66,13 @@ impl Ground {
         let ground = Self { dir: place.join(format!(".cofferdam-probe-{name}")) };
         rustix::fs::mkdir(&ground.dir, Mode::RWXU)?;
         if let Some(PodUser { uid, gid }) = user {
-            std::os::unix::fs::chown(&ground.dir, Some(uid), Some(gid))?;
+            // Whoever owns the place could have put something else there.
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let held = rustix::fs::open(&ground.dir, flags, Mode::empty())?;
+            if rustix::fs::fstat(&held)?.st_uid != rustix::process::geteuid().as_raw() {
+                return Err(io::ErrorKind::PermissionDenied.into());
+            }
+            std::os::unix::fs::fchown(&held, Some(uid), Some(gid))?;
         }
         Ok(ground)
     }

@@ -92,3 +92,21 @@ pub(super) fn end_descendants(signals: &SignalFd, mut ended: impl FnMut(Pid, Wai
         while let Ok(Some(_)) = signals.read_signal() {}
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn a_process_descends_from_its_parent_and_from_itself_but_not_from_its_child() {
+        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        let (own, theirs) = (std::process::id(), child.id());
+        assert!(descends_from(theirs, &[own]) && descends_from(own, &[own]));
+        assert!(!descends_from(own, &[theirs]) && !descends_from(own, &[]));
+        assert!(descendants().iter().any(|pid| pid.as_raw_nonzero().get() as u32 == theirs));
+        drop(child.stdin.take());
+        child.wait().unwrap();
+    }
+}

@@ -92,8 +92,8 @@ fn sometimes() -> Vec<(i64, Vec<Test>)> {
         (libc::SYS_unshare, vec![(0, MaskedEq(newuser), newuser)]),
         (libc::SYS_clone, vec![(0, MaskedEq(newuser), newuser)]),
         // Keys typed into somebody's terminal.
-        (libc::SYS_ioctl, vec![(1, Eq, libc::TIOCSTI as u64)]),
-        (libc::SYS_ioctl, vec![(1, Eq, libc::TIOCLINUX as u64)]),
+        (libc::SYS_ioctl, vec![(1, Eq, libc::TIOCSTI)]),
+        (libc::SYS_ioctl, vec![(1, Eq, libc::TIOCLINUX)]),
     ]
 }
 

@@ -41,7 +41,7 @@ pub fn supervise(input: impl AsFd) -> Result<()> {
     set_child_subreaper(Some(getpid())).doing("the supervisor cannot reap")?;
     let signals = listen()?;
     let (order, stdio, lines) = receive_order(&link).doing("no order came")?;
-    let (ids, disk) = (RandomIds::default(), Disk::default());
+    let (ids, disk) = (RandomIds, Disk::default());
     let name = ids.fresh();
     let line = Link { stream: link, lines, open: true };
     let user = order.user.filter(|_| geteuid().is_root());

@@ -61,6 +61,21 @@ fn everything_dies_with_the_supervisor() {
 }
 
 #[test]
+fn everything_dies_with_the_keeper_and_the_supervisor_says_so() {
+    for way in ways() {
+        let place = Place::new(way);
+        let running = started(&place, &place.order(&with_children("time.sleep(1000)")));
+        let supervisor = running.supervisor.id();
+        let children =
+            std::fs::read_to_string(format!("/proc/{supervisor}/task/{supervisor}/children")).unwrap();
+        kill(Pid::from_raw(children.trim().parse().unwrap()), Signal::SIGKILL).unwrap();
+        let ran = running.finish();
+        assert!(ran.failure().unwrap().contains("keeper was killed"), "{}: {ran:?}", way.name);
+        place.nothing_left();
+    }
+}
+
+#[test]
 fn everything_dies_with_the_daemon() {
     for way in ways() {
         let place = Place::new(way);

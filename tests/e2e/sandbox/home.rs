@@ -3,6 +3,7 @@
 use std::os::unix::fs::MetadataExt;
 
 use cofferdam_tests::{files, user};
+use nix::sys::signal::Signal;
 
 use crate::place::Place;
 use crate::{WAYS, ways};
@@ -95,5 +96,48 @@ fn a_task_of_root_is_given_away_but_for_what_has_another_name_outside() {
         }
         let mode = std::fs::metadata(task.join("given")).unwrap().mode();
         assert_eq!(mode & 0o6000, 0, "set-id bits go with the owner");
+    }
+}
+
+#[test]
+fn a_home_that_holds_state_and_tasks_is_hidden_around_them() {
+    for way in ways() {
+        let place = Place::new(way);
+        let script = "
+import os
+place = os.environ['PLACE']
+def tries(f):
+    try:
+        return f()
+    except OSError:
+        return 'refused'
+print(tries(lambda: sorted(os.listdir(place))), tries(lambda: open(place + '/outside/write').read()))
+for dir in os.environ['TASK'], os.environ['HOME'], os.environ['TMPDIR']:
+    open(dir + '/new', 'w').close()
+print(open(os.environ['TASK'] + '/given').read())";
+        let mut order = place.order(script);
+        order.real_home = Some(place.dir.path().to_owned());
+        order.hidden.push(place.dir.path().to_owned());
+        let listed = if way.without.is_empty() { "['root', 'state']" } else { "refused" };
+        assert_eq!(place.run(&order).stdout, format!("{listed} refused\ncontent\n"), "{}", way.name);
+        place.nothing_left();
+    }
+}
+
+#[test]
+fn a_program_starts_with_signals_as_usual_and_without_a_terminal() {
+    for way in ways() {
+        let place = Place::new(way);
+        let mut order = place.order("");
+        order.program.as_mut().unwrap().argv =
+            ["cat", "/proc/self/status", "/dev/tty"].map(str::to_owned).to_vec();
+        let ran = place.run(&order);
+        let mask = |name: &str| {
+            let line = ran.stdout.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+            u64::from_str_radix(line.trim(), 16).unwrap()
+        };
+        let broken_pipe = 1 << (Signal::SIGPIPE as u64 - 1);
+        assert_eq!((mask("SigBlk:"), mask("SigIgn:") & broken_pipe), (0, 0), "{}: {ran:?}", way.name);
+        assert!(ran.stderr.contains("/dev/tty: No such device or address"), "{}: {ran:?}", way.name);
     }
 }

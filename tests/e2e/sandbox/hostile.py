@@ -260,6 +260,8 @@ def shm():
     write_new('/dev/shm/cofferdam-test-%d' % os.getpid())
     os.unlink('/dev/shm/cofferdam-test-%d' % os.getpid())
 @act
+def terminal(): os.openpty()
+@act
 def chmod_inside(): os.chmod(TASK + '/result', 0o755)
 
 print(json.dumps(tried))

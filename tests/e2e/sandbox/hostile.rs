@@ -99,6 +99,7 @@ const TABLE: &[(&str, &str)] = &[
     ("dev_null", "DDDD"),
     ("start_programs", "DDDD"),
     ("chmod_inside", "DDDD"),
+    ("terminal", "DDDD"),
     ("shm", "D-D-"),
 ];
 

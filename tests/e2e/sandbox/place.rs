@@ -62,6 +62,8 @@ impl Place {
             files::chmod(at("state"), 0o711);
         }
         let program = File::open(env!("CARGO_BIN_EXE_cofferdam")).unwrap();
+        // Left open on purpose: a descriptor that a program of the sandbox must not inherit.
+        rustix::io::fcntl_setfd(&program, rustix::io::FdFlags::empty()).unwrap();
         Self { daemon: sleep.spawn().unwrap(), dir, way, program }
     }
 
@@ -117,7 +119,16 @@ impl Place {
 
     /// Starts an order.
     pub(crate) fn start(&self, order: &Order) -> Running {
-        let mut command = Command::new(format!("/proc/self/fd/{}", self.program.as_raw_fd()));
+        self.start_by(Command::new(self.program()), order)
+    }
+
+    /// The program, in words that any user can run.
+    pub(crate) fn program(&self) -> String {
+        format!("/proc/self/fd/{}", self.program.as_raw_fd())
+    }
+
+    /// Starts an order by a command that becomes the program, given one more argument.
+    pub(crate) fn start_by(&self, mut command: Command, order: &Order) -> Running {
         if !self.way.root && user::is_root() {
             user::run_as(&mut command, user::NOBODY);
         }
@@ -215,7 +226,6 @@ impl Running {
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) stdout: String,
-    #[allow(dead_code, reason = "for those who read why a test failed")]
     pub(crate) stderr: String,
     pub(crate) reports: Vec<Report>,
 }

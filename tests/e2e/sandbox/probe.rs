@@ -1,6 +1,7 @@
 //! What the test of a sandbox finds.
 
 use std::os::unix::net::UnixListener;
+use std::process::Command;
 
 use cofferdam_protocol::pod::Probe;
 use cofferdam_storage::sandbox::{Layer, LeftOut, Order, ProbeReport, Report};
@@ -41,6 +42,24 @@ fn every_way_holds_and_says_what_it_does_not_stop() {
         assert!(std::fs::read_dir(place.dir.path()).unwrap().count() == 5, "the test leaves nothing behind");
         place.nothing_left();
     }
+}
+
+#[test]
+fn where_namespaces_are_forbidden_the_rest_holds_and_the_reason_is_told() {
+    let place = Place::new(crate::WAYS[0]);
+    // A namespace of users in which there can be no other.
+    let script = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$0\" \"$@\"";
+    let mut command = Command::new("/usr/bin/unshare");
+    command.args(["--user", "--map-user=1000", "--map-group=1000", "--keep-caps", "/bin/sh", "-c", script]);
+    command.arg(place.program());
+    let ran = place.start_by(command, &test_only(&place)).finish();
+    if ran.reports.is_empty() {
+        cofferdam_tests::skip!("no user namespaces here: the other tests are this one");
+    }
+    assert_eq!(found(&ran).probe, Probe::Denied, "{ran:?}");
+    let Report::Ready { layers } = &ran.reports[0] else { panic!("{ran:?}") };
+    let state = layers.iter().find(|state| state.layer == Layer::MountNamespace).unwrap();
+    assert!(!state.holds && state.detail.contains("namespaces are not allowed"), "{state:?}");
 }
 
 #[test]
