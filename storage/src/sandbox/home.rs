@@ -3,13 +3,14 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{FlockOperation, Mode, OFlags};
 
 use super::failure::{Doing, Result};
+use super::limits::Cgroup;
 use super::order::PodUser;
-use crate::clock::IdGen;
 use crate::disk::Disk;
 use crate::fs::remove_tree;
 use crate::path::Name;
@@ -43,9 +44,9 @@ const DIRS: &[&str] = &[
 ];
 
 impl PrivateDir {
-    /// Makes one below `parent`, which is made if it is missing, and gives it to `user`. Removes those of sandboxes that are
-    /// no more.
-    pub(super) fn make(disk: Disk, ids: &dyn IdGen, parent: &Path, user: Option<PodUser>) -> Result<Self> {
+    /// Makes one of that name below `parent`, which is made if it is missing, and gives it to `user`. Removes those of sandboxes
+    /// that are no more.
+    pub(super) fn make(disk: Disk, name: &str, parent: &Path, user: Option<PodUser>) -> Result<Self> {
         let what = format_args!("a private directory cannot be made in {}", parent.display());
         if let (Err(io::ErrorKind::NotFound), Some(above), Some(name)) =
             (parent.symlink_metadata().map_err(|error| error.kind()), parent.parent(), parent.file_name())
@@ -63,11 +64,14 @@ impl PrivateDir {
             // For others to pass through; names are not listed.
             disk.fchmod(&parent, Mode::RWXU | Mode::XGRP | Mode::XOTH).doing(what)?;
         }
-        let name = Name::new(ids.fresh().into_bytes()).map_err(io::Error::other).doing(what)?;
-        disk.mkdir(&parent, name.as_bytes(), Mode::RWXU).doing(what)?;
+        let name = Name::new(name.as_bytes()).map_err(io::Error::other).doing(what)?;
         let path = path.join(name.as_os_str());
+        // Shared with other makers; a sweep takes nothing meanwhile.
+        rustix::fs::flock(&parent, FlockOperation::LockShared).doing(what)?;
+        disk.mkdir(&parent, name.as_bytes(), Mode::RWXU).doing(what)?;
         let held = open_dir(&path).doing(what)?;
         rustix::fs::flock(&held, FlockOperation::NonBlockingLockExclusive).doing(what)?;
+        rustix::fs::flock(&parent, FlockOperation::Unlock).doing(what)?;
         let made = Self { parent, name, path, _held: held, disk, user };
         let filled = DIRS.iter().try_for_each(|dir| made.make_dir(Path::new(dir)));
         filled.and_then(|()| made.give(&made.path)).doing(what)?;
@@ -182,18 +186,28 @@ impl PrivateDir {
     }
 }
 
-/// Removes the private directories of sandboxes that were killed. Called by a daemon when it starts, and by every supervisor.
+/// Removes the private directories of sandboxes that were killed, and their cgroups. Called by a daemon when it starts, and by every supervisor.
 pub fn sweep(disk: &Disk, parent: &Path) {
     let Ok(dir) = open_dir(parent) else { return };
     let Ok(entries) = std::fs::read_dir(parent) else { return };
     for entry in entries.flatten() {
         let Ok(name) = Name::new(entry.file_name().as_encoded_bytes()) else { continue };
-        let Ok(held) = rustix::fs::openat(&dir, name.as_bytes(), DIRECTORY, Mode::empty()) else { continue };
-        if rustix::fs::flock(&held, FlockOperation::NonBlockingLockExclusive).is_ok() {
+        if let Ok(_held) = claim(&dir, &name) {
+            Cgroup::forget(&entry.file_name());
             // The next start tries again.
             let _ = remove_tree(disk, &dir, &name);
         }
     }
+}
+
+/// Takes the lock of a private directory, unless its sandbox lives or is just being made.
+fn claim(parent: &OwnedFd, name: &Name) -> io::Result<OwnedFd> {
+    rustix::fs::flock(parent, FlockOperation::LockExclusive)?;
+    let held = rustix::fs::openat(parent, name.as_bytes(), DIRECTORY, Mode::empty());
+    let claimed = held
+        .and_then(|held| rustix::fs::flock(&held, FlockOperation::NonBlockingLockExclusive).map(|()| held));
+    rustix::fs::flock(parent, FlockOperation::Unlock)?;
+    Ok(claimed?)
 }
 
 const DIRECTORY: OFlags =
@@ -210,5 +224,3 @@ fn place(path: &Path) -> io::Result<(OwnedFd, Name)> {
     };
     Ok((open_dir(parent)?, Name::new(name.as_encoded_bytes()).map_err(|_| io::ErrorKind::InvalidFilename)?))
 }
-
-use std::os::unix::fs::PermissionsExt;

@@ -1,5 +1,6 @@
 //! A cgroup of a sandbox's own, where one can be made: it limits what the sandbox uses, and ends all of it at once.
 
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::path::PathBuf;
@@ -18,8 +19,7 @@ pub(super) struct Cgroup {
 impl Cgroup {
     /// Makes one below this process's own; the error says why there is none.
     pub(super) fn make(name: &str) -> Result<Self, String> {
-        let own = own_dir().ok_or("there is no cgroup2 here")?;
-        let dir = own.join(format!("cofferdam-pod-{name}"));
+        let dir = dir_of(OsStr::new(name)).ok_or("there is no cgroup2 here")?;
         rustix::fs::mkdir(&dir, rustix::fs::Mode::from_raw_mode(0o755))
             .map_err(|error| format!("none can be made: {error}"))?;
         let made = Self { dir };
@@ -70,10 +70,23 @@ impl Cgroup {
         let _ = fs::write(self.dir.join("cgroup.kill"), "1");
     }
 
+    /// Removes one that a killed supervisor has left, if nothing is in it.
+    pub(super) fn forget(name: &OsStr) {
+        if let Some(dir) = dir_of(name) {
+            Self { dir }.remove();
+        }
+    }
+
     /// Removes it, if nothing is in it.
     pub(super) fn remove(&self) {
         let _ = fs::remove_dir(&self.dir);
     }
+}
+
+fn dir_of(name: &OsStr) -> Option<PathBuf> {
+    let mut own_name = OsString::from("cofferdam-pod-");
+    own_name.push(name);
+    Some(own_dir()?.join(own_name))
 }
 
 /// Where this process's own cgroup is.

@@ -41,13 +41,12 @@ pub fn supervise(input: impl AsFd) -> Result<()> {
     set_child_subreaper(Some(getpid())).doing("the supervisor cannot reap")?;
     let signals = listen()?;
     let (order, stdio, lines) = receive_order(&link).doing("no order came")?;
-    let (ids, disk) = (RandomIds, Disk::default());
-    let name = ids.fresh();
+    let name = RandomIds.fresh();
     let line = Link { stream: link, lines, open: true };
     let user = order.user.filter(|_| geteuid().is_root());
     let mut supervisor =
         Supervisor { link: line, signals, order, stdio: Some(stdio), name, user, confined: false };
-    if let Err(failure) = supervisor.work(&disk, &ids) {
+    if let Err(failure) = supervisor.work(&Disk::default()) {
         supervisor.link.report(&Report::Failed { message: failure.to_string() });
     }
     Ok(())
@@ -86,6 +85,7 @@ struct Supervisor {
     order: Order,
     /// Kept until the program has it.
     stdio: Option<Stdio>,
+    /// What its private directory and its cgroup are called.
     name: String,
     /// Whom the program runs as, if that is not whom this process runs as.
     user: Option<PodUser>,
@@ -97,14 +97,14 @@ struct Supervisor {
 type Control = std::result::Result<(Ground, Vec<Tried>), String>;
 
 impl Supervisor {
-    fn work(&mut self, disk: &Disk, ids: &dyn IdGen) -> Result<()> {
+    fn work(&mut self, disk: &Disk) -> Result<()> {
         if geteuid().is_root() && self.user.is_none_or(|user| user.uid == 0 || user.gid == 0) {
             return Err(Failure::refused(
                 "there is no sandbox for root",
                 "name another user for the program",
             ));
         }
-        let private = PrivateDir::make(disk.clone(), ids, &self.order.private_parent, self.user)?;
+        let private = PrivateDir::make(disk.clone(), &self.name, &self.order.private_parent, self.user)?;
         let cgroup = match self.order.without.contains(&LeftOut::Cgroup) {
             true => Err("left out".to_owned()),
             false => Cgroup::make(&self.name),

@@ -61,6 +61,22 @@ fn everything_dies_with_the_supervisor() {
 }
 
 #[test]
+fn processes_that_are_always_somebody_else_are_caught() {
+    let then = "
+for i in range(4):
+    if os.fork() == 0:
+        while True:
+            if os.fork() != 0: os._exit(0)
+";
+    for way in ways() {
+        let place = Place::new(way);
+        let ran = place.run(&place.order(&with_children(then)));
+        assert_eq!(ran.exit(), Some((Some(0), None)), "{}: {ran:?}", way.name);
+        place.nothing_left();
+    }
+}
+
+#[test]
 fn everything_dies_with_the_keeper_and_the_supervisor_says_so() {
     for way in ways() {
         let place = Place::new(way);
