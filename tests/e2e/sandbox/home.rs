@@ -27,6 +27,20 @@ print(os.getuid())";
 }
 
 #[test]
+fn sandboxes_that_start_together_take_nothing_from_each_other() {
+    for way in ways() {
+        let place = Place::new(way);
+        let order = place.order("import os; open(os.environ['HOME'] + '/own', 'w').close()");
+        let started: Vec<_> = (0..8).map(|_| place.start(&order)).collect();
+        for running in started {
+            let ran = running.finish();
+            assert_eq!(ran.exit(), Some((Some(0), None)), "{}: {ran:?}", way.name);
+        }
+        place.nothing_left();
+    }
+}
+
+#[test]
 fn what_is_shown_of_the_users_home_can_be_read_and_not_be_written() {
     for way in ways() {
         let place = Place::new(way);
