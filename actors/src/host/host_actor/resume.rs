@@ -48,12 +48,18 @@ impl HostActor {
         let id = task.id.clone();
         let not_resumable = |why: String| HostFailure::from(HostRefusal::NotResumable(why));
         let held = self.live.get(&id).map(|entry| (entry.lease.clone(), entry.begun));
-        // Whose agent is gone is held still, under a lease with which it can be reattached.
-        if held.is_some() && !task.status.is_terminal() {
-            let what = match task.status {
-                TaskStatus::Queued => "the task waits in the queue; it gets its agent when its turn comes",
-                _ => "the task's agent is being made ready; try again in a moment",
-            };
+        let busy = match (&held, task.status) {
+            (Some(_), TaskStatus::Queued) => {
+                Some("the task waits in the queue; it gets its agent when its turn comes")
+            }
+            // Whose agent is gone is held still, under a lease with which it can be reattached. One that has not begun is
+            // being resumed for somebody else: a second lease would be refused, and take the place of the first.
+            (Some((_, begun)), status) if !begun || !status.is_terminal() => {
+                Some("the task's agent is being made ready; try again in a moment")
+            }
+            _ => None,
+        };
+        if let Some(what) = busy {
             return Err(HostRefusal::TaskBusy(what.to_owned()).into());
         }
         if task.legacy {
@@ -73,9 +79,8 @@ impl HostActor {
         }
         let preset = preset.clone();
         let lease_id = match held {
-            Some((lease, true)) => lease,
-            // One that was let go before it began ends by itself.
-            Some((_, false)) | None => self.hold(&id, preset, ctx)?,
+            Some((lease, _)) => lease,
+            None => self.hold(&id, preset, ctx)?,
         };
         let reattach = pod::TaskReattach { task_id: id.clone(), lease_id };
         let dir = task.task_dir.clone();

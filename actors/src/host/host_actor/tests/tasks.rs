@@ -205,6 +205,22 @@ async fn a_resumed_task_is_live_when_its_agent_is_and_is_not_resumed_twice() {
 }
 
 #[actix::test]
+async fn of_two_who_resume_a_task_at_the_same_time_one_does_and_the_other_is_told_so() {
+    let rig = Rig::with(vec![task("a", TaskStatus::Completed)]).await;
+    let resume = || ResumeTask { task_id: "a".to_owned() };
+    let late = task("a", TaskStatus::Completed);
+    // What the core says late of the turn that has ended is no end of this.
+    let says = async { rig.addr.send(CoreEvent::Pod(PodEvent::changed(&late))).await };
+    let (first, second, _) = tokio::join!(rig.host.ask(resume()), rig.host.ask(resume()), says);
+    first.unwrap();
+    assert_eq!(second.unwrap_err().code.word(), "TASK_BUSY");
+    let said = rig.script.said.take();
+    assert_eq!(said[0], "hold a one");
+    assert!(said[1].starts_with("task.reattach"), "{said:?}");
+    assert_eq!(said[2..], ["begin [\"a\",[false,true,\"main@\"]]"], "held once, and not let go");
+}
+
+#[actix::test]
 async fn a_transcript_comes_from_the_live_task_and_without_one_is_said_to_be_gone() {
     let rig = Rig::with(vec![task("old", TaskStatus::Completed)]).await;
     let (id, _) = rig.running().await;
