@@ -106,6 +106,7 @@ impl LiveTask {
             return;
         }
         turn.settled = true;
+        let has_begun = turn.number.is_some();
         let number = turn.number.unwrap_or(self.facts.last_turn + 1);
         self.facts.last_turn = self.facts.last_turn.max(number);
         let ended = Ended {
@@ -115,6 +116,10 @@ impl LiveTask {
             last_text: turn.text.clone(),
             error: error.to_owned(),
         };
+        if !has_begun {
+            // For the core a task that has ended before would stay as it was, whatever became of this turn.
+            self.tell_core(Order::TurnStarted(number), ctx);
+        }
         self.tell_core(Order::TurnEnded(ended), ctx);
     }
 
