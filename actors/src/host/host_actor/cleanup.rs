@@ -1,8 +1,10 @@
 //! Removing tasks: their agents first, then files and records.
 
 use actix::prelude::{Context, Handler};
-use cofferdam_protocol::host::{BulkCleanup, CleanedUp, Cleanup, CleanupScope, HostEvent};
-use cofferdam_protocol::pod::{self, BulkCleanupResult, PodErrorCode, TaskStatus, TaskSummary};
+use cofferdam_protocol::host::{BulkCleanup, CleanedUp, Cleanup, CleanupScope, HostErrorCode, HostEvent};
+use cofferdam_protocol::pod::{
+    self, BulkCleanupResult, BulkCleanupRow, PodErrorCode, TaskStatus, TaskSummary,
+};
 
 use super::live::LiveEntry;
 use super::{Answering, HostActor, after, at_once};
@@ -44,6 +46,21 @@ impl Ending {
         }
         Ok(())
     }
+}
+
+/// Removes a task that was ended for it, and says what became of that. The record stays if the files cannot be removed.
+async fn remove(core: &PodCore, task_id: String, delete_files: bool) -> BulkCleanupRow {
+    let removing = async {
+        if delete_files {
+            core.pod.ask(pod::TaskCleanupFiles { task_id: task_id.clone() }).await?;
+        }
+        core.pod.ask(pod::TaskDelete { task_id: task_id.clone() }).await
+    };
+    let (ok, code, message) = match removing.await {
+        Ok(_) => (true, String::new(), String::new()),
+        Err(failure) => (false, HostErrorCode::from(failure.code).word(), failure.message),
+    };
+    BulkCleanupRow { task_id, ok, code, message }
 }
 
 impl HostActor {
@@ -120,16 +137,11 @@ impl Handler<Ask<BulkCleanup>> for HostActor {
         // Only those that this host holds have to be ended; the core sees to the others.
         let held: Vec<_> =
             self.matching(&request).into_iter().filter(|task| self.live.get(&task.id).is_some()).collect();
+        // What is ended for this has another status and another age then: it is removed by its name.
+        let named: Vec<_> =
+            held.iter().filter(|task| !task.status.is_terminal()).map(|task| task.id.clone()).collect();
         let endings: Vec<_> = held.into_iter().map(|task| self.ending(task, core.clone())).collect();
-        let BulkCleanup { mut statuses, older_than_ms, delete_files } = request;
-        if !endings.is_empty()
-            && let Some(statuses) = &mut statuses
-            && statuses.iter().any(|status| !status.is_terminal())
-            && !statuses.contains(&TaskStatus::Cancelled)
-        {
-            // What was just ended for this has another status now.
-            statuses.push(TaskStatus::Cancelled);
-        }
+        let BulkCleanup { statuses, older_than_ms, delete_files } = request;
         let removed = async move {
             let ended: Vec<_> = endings.into_iter().map(|ending| actix::spawn(ending.end())).collect();
             for end in ended {
@@ -140,7 +152,14 @@ impl Handler<Ask<BulkCleanup>> for HostActor {
                     _ => {}
                 }
             }
-            Ok(core.pod.ask(pod::TaskBulkCleanup { statuses, older_than_ms, delete_files }).await?)
+            let mut results = Vec::new();
+            for task_id in named {
+                results.push(remove(&core, task_id, delete_files).await);
+            }
+            let others = core.pod.ask(pod::TaskBulkCleanup { statuses, older_than_ms, delete_files }).await?;
+            let deleted = others.deleted + results.iter().filter(|row| row.ok).count();
+            results.extend(others.results);
+            Ok(BulkCleanupResult { results, deleted, more: others.more })
         };
         after(removed, |actor, removed: Result<BulkCleanupResult, HostFailure>, _| {
             actor.shown.forget();

@@ -101,12 +101,30 @@ async fn a_bulk_clean_up_leaves_the_agents_of_other_tasks_alone() {
 }
 
 #[actix::test]
-async fn a_bulk_clean_up_of_running_tasks_takes_along_what_it_cancelled_itself() {
+async fn a_bulk_clean_up_of_running_tasks_removes_those_it_ended_by_their_names_and_no_others() {
+    let rig = Rig::with(vec![task("old", TaskStatus::Cancelled)]).await;
+    let (id, _) = rig.running().await;
+    rig.script.answer("task.bulkCleanup", json!({"results": [], "deleted": 0}));
+    let running = BulkCleanup {
+        statuses: Some(vec![TaskStatus::Running]),
+        delete_files: true,
+        ..BulkCleanup::default()
+    };
+    let done = rig.ask(running.clone()).await.unwrap();
+    assert_eq!((done.deleted, done.results.len(), done.results[0].task_id.as_str()), (1, 1, id.as_str()));
+    let said = rig.script.said.take();
+    assert!(said.last().unwrap().contains("[\"running\"]"), "what was cancelled before stays: {said:?}");
+    let called: Vec<_> = said.iter().map(|line| line.split(' ').next().unwrap()).collect();
+    let removed = ["task.cleanupFiles", "task.delete", "task.bulkCleanup"];
+    assert_eq!(called, [&["task.cancel", "release", "task.get"][..], &removed].concat());
+    let left: Vec<_> = rig.state("").await.tasks.into_iter().map(|row| row.task.id).collect();
+    assert_eq!(left, ["old"]);
+
     let rig = Rig::with(Vec::new()).await;
     rig.running().await;
+    rig.script.refuse("task.cleanupFiles", PodErrorCode::TaskBusy);
     rig.script.answer("task.bulkCleanup", json!({"results": [], "deleted": 0}));
-    let running = BulkCleanup { statuses: Some(vec![TaskStatus::Running]), ..BulkCleanup::default() };
-    rig.ask(running).await.unwrap();
-    let said = rig.script.said.take();
-    assert!(said.last().unwrap().contains("[\"running\",\"cancelled\"]"), "{said:?}");
+    let done = rig.ask(running).await.unwrap();
+    assert_eq!((done.deleted, done.results[0].ok, done.results[0].code.as_str()), (0, false, "TASK_BUSY"));
+    assert_eq!(rig.state("").await.tasks.len(), 1, "the record stays");
 }
