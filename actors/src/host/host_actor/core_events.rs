@@ -44,9 +44,9 @@ impl HostActor {
     /// Nothing of this host's agents is worth keeping without a core that knows their tasks.
     fn end_all_agents(&mut self, ctx: &mut Context<Self>) {
         let released = self.release_all();
-        ctx.spawn(released.into_actor(self).map(|failures, actor, _| {
-            for failure in failures {
-                actor.diagnose(LogLevel::Error, failure.message);
+        ctx.spawn(released.into_actor(self).map(|stubborn, actor, _| {
+            for agent in stubborn {
+                actor.diagnose(LogLevel::Error, agent);
             }
         }));
     }
@@ -54,8 +54,10 @@ impl HostActor {
     fn pod_event(&mut self, event: PodEvent, ctx: &mut Context<Self>) {
         match event {
             PodEvent::TaskChanged { task_id, status, task } => {
+                let had_ended = self.cache.task(&task_id).is_some_and(|task| task.status.is_terminal());
                 self.cache.adopt(*task);
-                if status.is_terminal() {
+                // What is said of a task that had ended before is no news to whoever resumes it.
+                if status.is_terminal() && !had_ended {
                     self.drop_unbegun(&task_id);
                 }
                 self.tell_task(&task_id);

@@ -46,9 +46,9 @@ impl LiveTasks {
         self.0.iter().filter(|(_, entry)| entry.agent).map(|(task, _)| task.as_str())
     }
 
-    /// Nothing is held any more.
-    pub(super) fn take_all(&mut self) -> Vec<LiveEntry> {
-        self.0.drain().map(|(_, entry)| entry).collect()
+    /// Nothing is held any more; the tasks with whoever held them.
+    pub(super) fn take_all(&mut self) -> Vec<(String, LiveEntry)> {
+        self.0.drain().collect()
     }
 
     /// A task is let go; whoever holds it still has to be told.
@@ -153,20 +153,21 @@ impl HostActor {
         }
     }
 
-    /// Ends all agents, for a core that does not know their leases any more.
-    pub(super) fn release_all(&mut self) -> impl Future<Output = Vec<HostFailure>> + use<> {
+    /// Ends all agents, for a core that does not know their leases any more. Says which of them still run.
+    pub(super) fn release_all(&mut self) -> impl Future<Output = Vec<String>> + use<> {
         let (entries, within) = (self.live.take_all(), self.patience());
         self.cache.touch();
         async move {
-            let released: Vec<_> =
-                entries.into_iter().map(|entry| actix::spawn(entry.release(false, within))).collect();
-            let mut failures = Vec::new();
-            for release in released {
-                if let Ok(Err(failure)) = release.await {
-                    failures.push(failure);
+            let release = |(id, entry): (String, LiveEntry)| (id, actix::spawn(entry.release(false, within)));
+            let released: Vec<_> = entries.into_iter().map(release).collect();
+            let mut stubborn = Vec::new();
+            for (id, release) in released {
+                if let Ok(Err(_)) = release.await {
+                    stubborn
+                        .push(format!("the agent of task {id} has not ended within 10 s; end its process"));
                 }
             }
-            failures
+            stubborn
         }
     }
 

@@ -310,8 +310,8 @@ impl Handler<Ask<RestartCore>> for HostActor {
             (stubborn, restarted, state)
         };
         Box::pin(restarted.into_actor(self).map(|(stubborn, restarted, described), actor, _| {
-            for failure in stubborn {
-                actor.diagnose(pod::LogLevel::Error, failure.message);
+            for agent in stubborn {
+                actor.diagnose(pod::LogLevel::Error, agent);
             }
             restarted?;
             let core = described.map_or_else(|| actor.cache.core.clone(), |described| described.state);

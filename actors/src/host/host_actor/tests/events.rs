@@ -90,6 +90,16 @@ async fn a_restart_ends_the_agents_without_settling_their_turns_and_then_the_cor
 }
 
 #[actix::test]
+async fn an_agent_that_outlives_a_restart_of_the_core_is_a_diagnostic_that_names_its_task() {
+    let rig = Rig::with(Vec::new()).await;
+    let (id, _) = rig.running().await;
+    rig.script.refuse("release", PodErrorCode::Internal);
+    rig.ask(RestartCore {}).await.unwrap();
+    let said = rig.state("").await.diagnostics;
+    assert!(said.iter().any(|line| line.message.contains(&id) && line.message.contains("end its process")));
+}
+
+#[actix::test]
 async fn what_a_task_that_was_let_go_still_says_is_not_taken_for_its_successors_word() {
     let rig = Rig::with(Vec::new()).await;
     let (id, lease) = rig.running().await;
