@@ -137,7 +137,7 @@ fn serve(
         .ok();
 
     tracing::info!(version = env!("CARGO_PKG_VERSION"), state_dir = %state_dir.display(), "starting");
-    let pods = hosting.map(|hosting| hosting.pods(&state_dir)).transpose()?;
+    let pods = hosting.map(|hosting| hosting.pods(&state_dir, &socket)).transpose()?;
     let builder = Cofferdam::builder()
         .backend(Arc::new(store))
         .config(ConfigFile(config))

@@ -1,5 +1,6 @@
 //! What `cofferdam serve` hosts beside checkpoints: tasks for agents, and the console.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,17 +8,19 @@ use std::time::Duration;
 
 use clap::Args;
 use cofferdam_actors::host::Parts;
-use cofferdam_actors::host::agent::scripted;
+use cofferdam_actors::host::agent::command::{self, CommandParts};
+use cofferdam_actors::host::agent::{Preset, scripted};
 use cofferdam_actors::host::core::sidecar::SidecarParts;
 use cofferdam_actors::host::core::{CoreParts, Keeper};
 use cofferdam_actors::pod::{self, EventSink, LogControl};
 use cofferdam_protocol::host::Compat;
 use cofferdam_protocol::pod::{LogLevel, PodEvent};
-use cofferdam_storage::clock::RandomIds;
-use cofferdam_storage::pod::Surroundings;
+use cofferdam_storage::clock::{Clock, RandomIds};
+use cofferdam_storage::pod::{Surroundings, presets};
 use cofferdam_storage::{clock, fault};
 
 use crate::http::HttpAddress;
+use crate::paths;
 use crate::pod::surroundings;
 
 /// How long an answer of a sidecar may take.
@@ -33,6 +36,9 @@ pub(crate) struct HostingOptions {
     /// The program that keeps the tasks, in a process of its own [default: this process keeps them]
     #[arg(long, value_name = "PROGRAM", env = "COFFERDAM_POD_CORE")]
     pod_core: Option<PathBuf>,
+    /// The file with presets of agents' programs [default: pods.toml in the state directory, if it is there]
+    #[arg(long, value_name = "FILE")]
+    pods_config: Option<PathBuf>,
 }
 
 impl HostingOptions {
@@ -41,10 +47,11 @@ impl HostingOptions {
         self.http.unwrap_or_default()
     }
 
-    /// What makes the parts that the host works with, on the actors' thread.
+    /// What makes the parts that the host works with, on the actors' thread. `socket` is where checkpoints are asked for.
     pub(crate) fn pods(
         &self,
         state_dir: &Path,
+        socket: &Path,
     ) -> io::Result<impl FnOnce() -> Parts + Send + 'static + use<>> {
         let (clock, faster) = clock::from_env();
         let keeper = match self.pod_core.as_deref().filter(|program| !program.as_os_str().is_empty()) {
@@ -63,17 +70,55 @@ impl HostingOptions {
                 logs: Arc::new(DaemonLog),
             }),
         };
+        let agents = self.agents(state_dir, socket, Arc::clone(&clock), faster)?;
         let served = self.http() != HttpAddress::Off;
         let core = CoreParts { database: state_dir.join("pod/pod.db"), legacy: None, keeper };
         Ok(move || Parts {
             core,
-            presets: scripted(faster),
+            presets: [scripted(faster), agents()].concat(),
             clock,
             faster,
             ids: Arc::new(RandomIds),
             compat: Compat { bootstrap: served, index_inject: served, events: true, follow_up: true },
             temp_dirs: temp_dirs(),
         })
+    }
+}
+
+impl HostingOptions {
+    /// What starts those who run programs, on the actors' thread.
+    fn agents(
+        &self,
+        state_dir: &Path,
+        socket: &Path,
+        clock: Arc<dyn Clock>,
+        faster: u32,
+    ) -> io::Result<impl FnOnce() -> Vec<Preset> + Send + 'static + use<>> {
+        let vars: BTreeMap<String, String> = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .collect();
+        let mut presets = match &self.pods_config {
+            Some(file) => presets::load(&std::path::absolute(file)?, false),
+            None => presets::load(&paths::pods_config(state_dir), true),
+        };
+        let shell = command::shell(vars.get("PATH").map(String::as_str));
+        // Whoever calls one of his own that has taken its place.
+        if !presets.iter().flatten().any(|preset| preset.id == command::SHELL) {
+            presets.insert(0, shell);
+        }
+        let parts = CommandParts {
+            // Of this very release, even if another one was installed meanwhile.
+            supervisor: PathBuf::from("/proc/self/exe"),
+            private: state_dir.join("pod/private"),
+            state: state_dir.to_owned(),
+            home: std::env::home_dir().filter(|home| home.is_absolute()),
+            sockets: vec![socket.to_owned(), paths::control_socket(state_dir).path],
+            places: temp_dirs(),
+            vars,
+            clock,
+            faster,
+        };
+        Ok(move || command::start(parts, presets))
     }
 }
 

@@ -131,6 +131,11 @@ pub(crate) fn control_socket(state_dir: &Path) -> Place {
     Place { path: state_dir.join("run/control.sock"), ours: true, audience: Audience::Owner }
 }
 
+/// Where the presets of agents' programs are when nothing else says where.
+pub(crate) fn pods_config(state_dir: &Path) -> PathBuf {
+    state_dir.join("pods.toml")
+}
+
 /// Where a daemon with that state directory says which socket it listens at.
 pub(crate) fn socket_note(state_dir: &Path) -> PathBuf {
     state_dir.join("run/listening-at")

@@ -29,12 +29,33 @@ pub struct HostSite {
     /// `isolation-pod-core`, if it keeps the tasks.
     pod_core: Option<PathBuf>,
     scale: u32,
+    http: &'static str,
 }
 
 impl HostSite {
     /// A place in which programs run as whoever runs the test, and in which the core's program keeps the tasks, if it is named.
     pub fn new(programs: Programs, pod_core: Option<PathBuf>) -> Self {
-        Self { site: Site::new(programs), pod_core, scale: 1 }
+        Self { site: Site::new(programs), pod_core, scale: 1, http: "off" }
+    }
+
+    /// A place in which programs run as an ordinary user, also if root runs the test.
+    pub fn of_ordinary_user(programs: Programs) -> Self {
+        Self { site: Site::of_ordinary_user(programs), pod_core: None, scale: 1, http: "off" }
+    }
+
+    /// Has the daemon serve HTTP at a free port.
+    pub fn with_http(mut self) -> Self {
+        self.http = "127.0.0.1:0";
+        self
+    }
+
+    /// Gives the daemon a file of presets.
+    pub fn with_presets(self, toml: &str) -> Self {
+        let state = self.site.state().to_owned();
+        files::write(state.join("pods.toml"), toml);
+        files::chmod(&state, 0o700);
+        self.site.hand_over(&state);
+        self
     }
 
     /// Has the daemon's monotonic time run that many times faster.
@@ -52,7 +73,7 @@ impl HostSite {
     #[track_caller]
     pub fn start(&self) -> Daemon {
         let mut serve = self.site.serve();
-        serve.args(["--http", "off"]).env("COFFERDAM_TIME_SCALE", self.scale.to_string());
+        serve.args(["--http", self.http]).env("COFFERDAM_TIME_SCALE", self.scale.to_string());
         if let Some(program) = &self.pod_core {
             serve.arg("--pod-core").arg(program);
         }
@@ -67,6 +88,15 @@ impl HostSite {
         let daemon = self.start();
         let root = format!("sandboxRoot={}", self.root().display());
         self.ok(&[&["config", "set", &root, "presetId=fake"], changes].concat());
+        daemon
+    }
+
+    /// The same, with the preset `shell` and the tool it needs.
+    #[track_caller]
+    pub fn start_with_shell(&self) -> Daemon {
+        let daemon = self.start();
+        let root = format!("sandboxRoot={}", self.root().display());
+        self.ok(&["config", "set", &root, "presetId=shell", "allowedTools=bash"]);
         daemon
     }
 
@@ -179,6 +209,7 @@ impl HostSite {
     pub fn outside(&self) -> String {
         let path = self.path("outside");
         files::mkdir(&path);
+        self.site.hand_over(&path);
         path.to_str().unwrap().to_owned()
     }
 }

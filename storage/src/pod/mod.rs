@@ -8,6 +8,7 @@ pub mod files;
 mod legacy;
 mod model;
 mod place;
+pub mod presets;
 mod sandbox;
 
 pub use cleanup::remove_task_dir;

@@ -11,6 +11,7 @@ mod restarts;
 mod returning;
 mod running;
 mod settings;
+mod shell;
 
 /// A place of its own for a test, with the programs of this build.
 fn site(core: Core) -> HostSite {

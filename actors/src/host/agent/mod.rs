@@ -1,6 +1,7 @@
 //! Agents: whatever works on a task. A backend runs agents of one kind; the host talks to it with four messages and hears
 //! what its agents do.
 
+pub mod command;
 #[cfg(any(test, feature = "fake-agent"))]
 pub mod fake;
 

@@ -1,0 +1,98 @@
+//! What a supervisor is told.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use cofferdam_storage::pod::presets::PromptBy;
+use cofferdam_storage::sandbox::{Limits, Order, PodUser, ProbeOrder, Program, default_hidden};
+
+use super::run::{GRACE, Job};
+use super::shell::USUAL_PATH;
+use super::template::{Values, argv};
+use super::{CommandParts, Facts};
+use crate::host::agent::AgentError;
+
+/// What every program gets of the daemon's environment.
+const VARS: [&str; 12] = [
+    "PATH", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LC_COLLATE", "LC_MESSAGES", "LC_NUMERIC", "LC_TIME", "TZ", "USER",
+    "LOGNAME",
+];
+
+impl CommandParts {
+    /// Has the sandbox made and tested, and nothing run in it.
+    pub(super) fn test(&self, facts: &Facts) -> Job {
+        let root = Path::new(&facts.policy.root);
+        // The nearest that an agent could want to write to, first.
+        let places = root.parent().map(Path::to_owned).into_iter().chain(self.places.iter().cloned());
+        let probe =
+            ProbeOrder { places: places.collect(), sockets: self.sockets.clone(), process: std::process::id() };
+        self.job(Order { probe: Some(probe), ..self.order(facts) }, String::new())
+    }
+
+    /// Has the program run for a turn.
+    pub(super) fn turn(&self, facts: &Facts, turn: u64, prompt: String) -> Result<Job, AgentError> {
+        let preset = &facts.preset;
+        let template = match turn {
+            1 => &preset.argv_first,
+            _ => preset.argv_follow_up.as_ref().ok_or_else(|| {
+                AgentError::NotResumable(format!(
+                    "an agent of the preset {} has one turn; start a new task",
+                    preset.id
+                ))
+            })?,
+        };
+        let values = Values {
+            prompt: &prompt,
+            system_prompt: &facts.system_prompt,
+            task_dir: &facts.policy.task_dir,
+            session_id: &facts.session_id,
+            allowed_tools: &facts.tools.join(","),
+            model: &facts.model,
+        };
+        let argv = argv(template, &values).map_err(AgentError::Failed)?;
+        let cwd = PathBuf::from(&facts.policy.task_dir);
+        let program = Program { argv, env: self.environment(facts), cwd };
+        let input = match preset.prompt {
+            PromptBy::Argument => String::new(),
+            PromptBy::Stdin => prompt,
+        };
+        Ok(self.job(Order { program: Some(program), ..self.order(facts) }, input))
+    }
+
+    fn job(&self, order: Order, input: String) -> Job {
+        Job { supervisor: self.supervisor.clone(), order, input, faster: self.faster }
+    }
+
+    fn order(&self, facts: &Facts) -> Order {
+        let root = PathBuf::from(&facts.policy.root);
+        let uid = rustix::process::geteuid().as_raw();
+        Order {
+            task_dir: PathBuf::from(&facts.policy.task_dir),
+            hidden: default_hidden(&self.state, &root, self.home.as_deref(), uid),
+            sandbox_root: root,
+            mode: facts.mode,
+            private_parent: self.private.clone(),
+            real_home: self.home.clone(),
+            from_home: facts.preset.from_home.clone(),
+            readable: Vec::new(),
+            writable: facts.preset.writable.clone(),
+            // Only root's supervisor heeds it.
+            user: Some(PodUser::default()),
+            probe: None,
+            program: None,
+            limits: Limits::default(),
+            grace_ms: u32::try_from(self.real(GRACE).as_millis()).unwrap_or(u32::MAX),
+            without: Vec::new(),
+        }
+    }
+
+    fn environment(&self, facts: &Facts) -> Vec<(String, String)> {
+        let names = VARS.into_iter().chain(facts.preset.env.iter().map(String::as_str));
+        let mut chosen: BTreeMap<&str, &str> =
+            names.filter_map(|name| Some((name, self.vars.get(name)?.as_str()))).collect();
+        chosen.entry("PATH").or_insert(USUAL_PATH);
+        // Nobody looks at a screen.
+        chosen.entry("TERM").or_insert("dumb");
+        chosen.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+    }
+}

@@ -1,0 +1,258 @@
+//! One supervisor, from its start to its end: what its program prints is read, what it reports is heard, and it is told to end
+//! when that is wanted.
+
+use std::io::{self, pipe};
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::process::{Child, Command};
+use std::time::Duration;
+
+use cofferdam_storage::sandbox::{
+    CANCEL, Launched, LayerState, Order, ProbeReport, Report, Stdio, launch,
+};
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::UnixStream;
+use tokio::net::unix::pipe;
+use tokio::sync::watch;
+use tokio::task::spawn_blocking;
+use tokio::time::{Instant, Sleep, sleep};
+
+use super::texts::{Tail, Texts};
+
+/// How often what a program prints becomes a text.
+const PAUSE: Duration = Duration::from_millis(250);
+/// How long a program may take to end after TERM.
+pub(super) const GRACE: Duration = Duration::from_secs(5);
+/// How long a supervisor may take after that, or if nobody waits for the program, to end everything.
+const ENDING: Duration = Duration::from_secs(3);
+/// How long it may take to remove what a program has left that ended by itself.
+const CLEANING: Duration = Duration::from_secs(60);
+/// How much is read at once.
+const CHUNK: usize = 64 << 10;
+
+/// What is run.
+pub(super) struct Job {
+    /// The program that is a supervisor.
+    pub(super) supervisor: PathBuf,
+    pub(super) order: Order,
+    /// What the program reads.
+    pub(super) input: String,
+    /// How many times faster than the machine's the clock runs.
+    pub(super) faster: u32,
+}
+
+/// What is wanted of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// Go on.
+    Work,
+    /// End the program, with grace.
+    Cancel,
+    /// End everything; nobody listens any more.
+    Dispose,
+}
+
+/// What came of it. Nothing runs any more.
+#[derive(Debug, Default)]
+pub(super) struct Ran {
+    /// The layers that were set up.
+    pub(super) layers: Vec<LayerState>,
+    /// What the test found.
+    pub(super) probe: Option<ProbeReport>,
+    /// Exit code and signal of the program, if it has run.
+    pub(super) exited: Option<(Option<i32>, Option<i32>)>,
+    /// Why nothing ran, or something is left of it.
+    pub(super) failure: Option<String>,
+    /// The end of what it complained about.
+    pub(super) errors: String,
+    /// Whether it was told to end before it had ended.
+    pub(super) cancelled: bool,
+}
+
+impl Ran {
+    fn hear(&mut self, report: Report, wanted: Wanted) {
+        match report {
+            Report::Ready { layers } => self.layers = layers,
+            Report::Probe(probe) => self.probe = Some(probe),
+            Report::Started => {}
+            Report::Exited { code, signal } => {
+                self.exited = Some((code, signal));
+                self.cancelled = wanted != Wanted::Work;
+            }
+            Report::Failed { message } => self.failure = Some(message),
+        }
+    }
+}
+
+/// Runs it; returns when it is over, and everything that was started is gone. `said` takes what is printed.
+pub(super) async fn run(
+    job: Job,
+    wanted: watch::Receiver<Wanted>,
+    said: impl AsyncFn(String),
+) -> io::Result<Ran> {
+    let (input, to_program) = pipe()?;
+    let (from_program, output) = pipe()?;
+    let (complaints, error) = pipe()?;
+    let Job { supervisor, order, input: text, faster } = job;
+    let stdio = Stdio { input: input.into(), output: output.into(), error: error.into() };
+    let launched = spawn_blocking(move || launch(Command::new(supervisor), &order, stdio));
+    let Launched { supervisor, link } = launched.await.map_err(io::Error::other)??;
+    link.set_nonblocking(true)?;
+    let course = Course {
+        supervisor,
+        link: UnixStream::from_std(link)?,
+        output: pipe::Receiver::from_owned_fd(from_program.into())?,
+        errors: pipe::Receiver::from_owned_fd(complaints.into())?,
+        wanted,
+        faster,
+    };
+    course.follow(feed(pipe::Sender::from_owned_fd(to_program.into())?, text), said).await
+}
+
+/// Writes what the program reads, and ends that. One that does not read it is not waited for.
+async fn feed(mut to: pipe::Sender, text: String) {
+    let _ = to.write_all(text.as_bytes()).await;
+}
+
+struct Course {
+    supervisor: Child,
+    link: UnixStream,
+    output: pipe::Receiver,
+    errors: pipe::Receiver,
+    wanted: watch::Receiver<Wanted>,
+    faster: u32,
+}
+
+impl Course {
+    async fn follow(self, fed: impl Future<Output = ()>, said: impl AsyncFn(String)) -> io::Result<Ran> {
+        let Self { mut supervisor, link, output, errors, mut wanted, faster } = self;
+        let real = |span: Duration| span / faster.max(1);
+        let (reports, mut commands) = link.into_split();
+        let mut reports = BufReader::new(reports).lines();
+        let (mut ran, mut texts, mut tail) = (Ran::default(), Texts::default(), Tail::default());
+        // What is over: the supervisor, both streams of the program, what it is fed, and whoever wants something.
+        let (mut gone, mut silent, mut content, mut full, mut alone) = (false, false, false, false, false);
+        let mut chunk = vec![0; CHUNK];
+        let mut limit = Limit::none();
+        let mut pause = Box::pin(sleep(PAUSE));
+        let mut fed = std::pin::pin!(fed);
+        while !(gone && silent && content) {
+            tokio::select! {
+                line = reports.next_line(), if !gone => match line {
+                    Ok(Some(line)) => {
+                        if let Ok(report) = serde_json::from_str(&line) {
+                            ran.hear(report, *wanted.borrow());
+                        }
+                        if ran.exited.is_some() || ran.failure.is_some() {
+                            limit.sooner(real(CLEANING));
+                        }
+                    }
+                    // It is gone, and all that it had started: nobody can print anything more.
+                    Ok(None) | Err(_) => {
+                        gone = true;
+                        limit = Limit::after(real(ENDING));
+                    }
+                },
+                _ = output.readable(), if !silent => {
+                    let waited = texts.is_ready();
+                    silent = read(&output, &mut chunk, |bytes| texts.push(bytes));
+                    if !waited {
+                        pause.as_mut().reset(Instant::now() + PAUSE);
+                    }
+                }
+                _ = errors.readable(), if !content => content = read(&errors, &mut chunk, |bytes| tail.push(bytes)),
+                () = pause.as_mut(), if texts.is_ready() => {
+                    if let Some(text) = texts.take(false) && *wanted.borrow() != Wanted::Dispose {
+                        said(text).await;
+                    }
+                    pause.as_mut().reset(Instant::now() + PAUSE);
+                }
+                changed = wanted.changed(), if !alone && !gone => {
+                    alone = changed.is_err();
+                    let what = if alone { Wanted::Dispose } else { *wanted.borrow_and_update() };
+                    // One that does not hear it is killed when its time is up.
+                    match what {
+                        Wanted::Work => {}
+                        Wanted::Cancel => {
+                            let _ = commands.write_all(format!("{CANCEL}\n").as_bytes()).await;
+                            limit.sooner(real(GRACE + ENDING));
+                        }
+                        Wanted::Dispose => {
+                            let _ = commands.shutdown().await;
+                            limit.sooner(real(ENDING));
+                        }
+                    }
+                }
+                () = fed.as_mut(), if !full => full = true,
+                () = limit.over() => match gone {
+                    false => {
+                        kill(&supervisor);
+                        limit = Limit::after(real(ENDING));
+                        gone = true;
+                    }
+                    true => {
+                        tracing::warn!("something of a task still holds its output, though its supervisor is gone");
+                        break;
+                    }
+                },
+            }
+        }
+        while let Some(text) = texts.take(true) {
+            if *wanted.borrow() != Wanted::Dispose {
+                said(text).await;
+            }
+        }
+        spawn_blocking(move || supervisor.wait()).await.map_err(io::Error::other)??;
+        ran.errors = tail.text();
+        ran.cancelled |= ran.exited.is_none() && *wanted.borrow() != Wanted::Work;
+        Ok(ran)
+    }
+}
+
+/// Reads what there is. Whether it is over.
+fn read(from: &pipe::Receiver, chunk: &mut [u8], take: impl FnOnce(&[u8])) -> bool {
+    match from.try_read(chunk) {
+        Ok(0) => true,
+        Ok(count) => {
+            take(&chunk[..count]);
+            false
+        }
+        Err(error) => !matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted),
+    }
+}
+
+/// Its keeper, and what runs in the sandbox, end with it.
+fn kill(supervisor: &Child) {
+    tracing::warn!(pid = supervisor.id(), "a task's supervisor did not end in time, and is killed");
+    // Not waited for yet, so that the number is its own.
+    let _ = kill_process(Pid::from_child(supervisor), Signal::KILL);
+}
+
+/// Until when something has to be over, if that is known.
+struct Limit(Option<Pin<Box<Sleep>>>);
+
+impl Limit {
+    fn none() -> Self {
+        Self(None)
+    }
+
+    fn after(span: Duration) -> Self {
+        Self(Some(Box::pin(sleep(span))))
+    }
+
+    /// Sets it, unless it is earlier already.
+    fn sooner(&mut self, span: Duration) {
+        let new = Instant::now() + span;
+        if self.0.as_ref().is_none_or(|limit| limit.deadline() > new) {
+            *self = Self::after(span);
+        }
+    }
+
+    async fn over(&mut self) {
+        match &mut self.0 {
+            Some(limit) => limit.as_mut().await,
+            None => std::future::pending().await,
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! `StartAgent`: an agent is written down, and its sandbox tested.
+
+use std::sync::Arc;
+
+use actix::prelude::{ActorFutureExt, Context, Handler, ResponseActFuture, WrapFuture};
+use cofferdam_protocol::pod::SandboxCheck;
+use tokio::sync::watch;
+
+use super::run::{Wanted, run};
+use super::verdict::{Way, check};
+use super::{Agent, CommandBackend, Facts};
+use crate::host::agent::{AgentError, ReadyAgent, StartAgent};
+
+impl Handler<StartAgent> for CommandBackend {
+    type Result = ResponseActFuture<Self, Result<ReadyAgent, AgentError>>;
+
+    fn handle(&mut self, start: StartAgent, _: &mut Context<Self>) -> Self::Result {
+        match self.write_down(start) {
+            Ok((task_id, facts)) => self.test(task_id, facts),
+            Err(error) => Box::pin(async { Err(error) }.into_actor(self)),
+        }
+    }
+}
+
+impl CommandBackend {
+    fn write_down(&mut self, start: StartAgent) -> Result<(String, Facts), AgentError> {
+        let preset = self.presets.get(&start.preset).cloned().ok_or_else(|| {
+            AgentError::Config(format!("there is no preset {} that can be used", start.preset))
+        })?;
+        if start.resume && preset.argv_follow_up.is_none() {
+            return Err(AgentError::NotResumable(format!("an agent of the preset {} has one turn", preset.id)));
+        }
+        if self.agents.contains_key(&start.task_id) {
+            return Err(AgentError::Failed("the task has an agent already".to_owned()));
+        }
+        let facts = Facts {
+            preset,
+            session_id: start.session_id,
+            model: start.model.model,
+            policy: start.policy,
+            mode: start.mode,
+            tools: start.tools,
+            system_prompt: start.system_prompt,
+        };
+        let agent = Agent {
+            facts: facts.clone(),
+            events: start.events,
+            next: start.turns + 1,
+            work: None,
+            disposed: false,
+        };
+        self.agents.insert(start.task_id.clone(), agent);
+        Ok((start.task_id, facts))
+    }
+
+    fn test(&mut self, task_id: String, facts: Facts) -> ResponseActFuture<Self, Result<ReadyAgent, AgentError>> {
+        let way = Way::of(&facts);
+        if let Some(check) = self.verdicts.get(&way, self.parts.clock.monotonic()) {
+            return Box::pin(async move { Ok(ready(&facts, check)) }.into_actor(self));
+        }
+        let (wanted, told) = watch::channel(Wanted::Work);
+        if let Some(agent) = self.agents.get_mut(&task_id) {
+            agent.work = Some(Arc::new(wanted));
+        }
+        let tested = run(self.parts.test(&facts), told, async |_| {});
+        Box::pin(tested.into_actor(self).map(move |tested, actor, _| {
+            actor.rests(&task_id);
+            if !actor.agents.contains_key(&task_id) {
+                return Err(AgentError::Gone);
+            }
+            match tested {
+                Ok(ran) => {
+                    let check = check(&facts, &ran, actor.parts.clock.wall().0 / 1_000_000);
+                    actor.verdicts.keep(way, &ran.layers, check.clone(), actor.parts.clock.monotonic());
+                    Ok(ready(&facts, check))
+                }
+                Err(error) => {
+                    actor.agents.remove(&task_id);
+                    Err(AgentError::Failed(format!("its sandbox's supervisor cannot be started: {error}")))
+                }
+            }
+        }))
+    }
+}
+
+fn ready(facts: &Facts, check: SandboxCheck) -> ReadyAgent {
+    ReadyAgent { check, tools: facts.preset.needs.clone() }
+}

@@ -1,0 +1,101 @@
+//! `FollowUpAgent` and `CancelTurn`: a turn is a process.
+
+use std::io;
+use std::sync::Arc;
+
+use actix::prelude::{ActorFutureExt, AsyncContext, Context, Handler, WrapFuture};
+use tokio::sync::watch;
+
+use super::CommandBackend;
+use super::run::{Ran, Wanted, run};
+use super::verdict::Way;
+use crate::host::agent::{AgentError, AgentEvent, CancelTurn, FollowUpAgent};
+
+impl Handler<FollowUpAgent> for CommandBackend {
+    type Result = Result<(), AgentError>;
+
+    fn handle(
+        &mut self,
+        FollowUpAgent { task_id, prompt }: FollowUpAgent,
+        ctx: &mut Context<Self>,
+    ) -> Self::Result {
+        let agent = self.agents.get_mut(&task_id).filter(|agent| !agent.disposed).ok_or(AgentError::Gone)?;
+        if agent.work.is_some() {
+            return Err(AgentError::Busy);
+        }
+        let turn = agent.next;
+        let job = self.parts.turn(&agent.facts, turn, prompt)?;
+        agent.next += 1;
+        let (wanted, told) = watch::channel(Wanted::Work);
+        agent.work = Some(Arc::new(wanted));
+        let events = agent.events.clone();
+        let work = async move {
+            // Whoever listens does not wait for anybody; one that is gone misses nothing.
+            let _ = events.send(AgentEvent::TurnStarted { turn }).await;
+            let said = async |text| {
+                let _ = events.send(AgentEvent::Text(text)).await;
+            };
+            run(job, told, said).await
+        };
+        ctx.spawn(work.into_actor(self).map(move |ran, actor, ctx| actor.ended(&task_id, turn, ran, ctx)));
+        Ok(())
+    }
+}
+
+impl CommandBackend {
+    /// A turn is over. What it ends with is said last.
+    fn ended(&mut self, task_id: &str, turn: u64, ran: io::Result<Ran>, ctx: &mut Context<Self>) {
+        if let Some(agent) = self.agents.get(task_id)
+            && !agent.disposed
+        {
+            if let Ok(ran) = &ran
+                && !ran.layers.is_empty()
+            {
+                self.verdicts.compare(&Way::of(&agent.facts), &ran.layers);
+            }
+            let (reason, error) = outcome(ran);
+            let ended = AgentEvent::TurnEnded { turn, reason: reason.to_owned(), error };
+            // Sent now, and heard after the next line: whoever hears it may go on with the agent at once.
+            let said = agent.events.send(ended);
+            ctx.spawn(said.into_actor(self).map(|_, _, _| ()));
+        }
+        self.rests(task_id);
+    }
+}
+
+/// Why a turn has ended, and what went wrong.
+fn outcome(ran: io::Result<Ran>) -> (&'static str, String) {
+    let ran = match ran {
+        Ok(ran) => ran,
+        Err(error) => return ("error", format!("the sandbox's supervisor cannot be started: {error}")),
+    };
+    if ran.cancelled {
+        return ("aborted", String::new());
+    }
+    let what = match (ran.exited, ran.failure) {
+        (Some((Some(0), _)), _) => return ("completed", String::new()),
+        (Some((Some(code), _)), _) => format!("the program ended with exit code {code}"),
+        (Some((None, Some(signal))), _) => format!("the program was ended by signal {signal}"),
+        (Some((None, None)), _) => "the program ended, and nobody knows how".to_owned(),
+        (None, Some(failure)) => failure,
+        (None, None) => {
+            "the sandbox's supervisor ended before the program did; the daemon's log may say more".to_owned()
+        }
+    };
+    match ran.errors.as_str() {
+        "" => ("error", what),
+        errors => ("error", format!("{what}: {errors}")),
+    }
+}
+
+impl Handler<CancelTurn> for CommandBackend {
+    type Result = ();
+
+    fn handle(&mut self, CancelTurn { task_id, .. }: CancelTurn, _: &mut Context<Self>) {
+        if let Some(agent) = self.agents.get(&task_id).filter(|agent| !agent.disposed)
+            && let Some(work) = &agent.work
+        {
+            work.send_replace(Wanted::Cancel);
+        }
+    }
+}

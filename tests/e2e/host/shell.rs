@@ -1,0 +1,273 @@
+//! Tasks whose agents are programs in a sandbox: each test with a daemon of root's and with an ordinary user's.
+
+use std::fs;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use cofferdam_tests::host::HostSite;
+use cofferdam_tests::{files, skip};
+use serde_json::Value;
+
+use crate::programs;
+
+/// Whose the daemon is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Daemon {
+    Roots,
+    Users,
+}
+
+/// Each of these tests twice: with a daemon of root's, if root runs the tests, and with an ordinary user's.
+macro_rules! with_either_daemon {
+    ($($test:ident)+) => {
+        mod as_root {
+            $(#[test] fn $test() {
+                if !cofferdam_tests::user::is_root() {
+                    super::skip!("needs root to be root's daemon");
+                }
+                super::$test(super::site(super::Daemon::Roots));
+            })+
+        }
+        mod as_user {
+            $(#[test] fn $test() { super::$test(super::site(super::Daemon::Users)); })+
+        }
+    };
+}
+
+with_either_daemon! {
+    a_script_works_in_its_directory_and_what_it_wrote_is_exported
+    the_next_script_finds_what_the_one_before_left
+    a_script_that_fails_says_why
+    a_script_that_is_cancelled_leaves_nothing_running
+    what_a_script_leaves_behind_ends_with_its_turn
+    a_script_that_is_ended_with_its_task_leaves_nothing_running
+    nothing_is_written_outside
+    a_task_that_may_not_write_does_not
+    our_own_sockets_are_out_of_reach
+    whatever_is_printed_is_read_and_little_of_it_kept
+    presets_of_the_file_are_run_and_bad_ones_say_what_is_wrong
+}
+
+fn site(daemon: Daemon) -> HostSite {
+    match daemon {
+        Daemon::Roots => HostSite::new(programs(), None),
+        Daemon::Users => HostSite::of_ordinary_user(programs()),
+    }
+}
+
+/// The id of the only task there is.
+fn only_task(site: &HostSite) -> String {
+    site.json(&["task", "list"])[0]["id"].as_str().unwrap().to_owned()
+}
+
+/// Seconds that no other process sleeps for.
+fn own_time() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    format!("1000.{}{:03}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// Whether a process has such an argument.
+fn runs(argument: &str) -> bool {
+    let has = |entry: fs::DirEntry| {
+        let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        line.split(|byte| *byte == 0).any(|word| word == argument.as_bytes())
+    };
+    fs::read_dir("/proc").unwrap().flatten().any(has)
+}
+
+fn a_script_works_in_its_directory_and_what_it_wrote_is_exported(site: HostSite) {
+    let _daemon = site.start_with_shell();
+    let ran = site.run(&["task", "run", "pwd; echo some text > a", "--wait"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let id = only_task(&site);
+    assert_eq!(ran.stdout.trim_end(), site.root().join(&id).to_str().unwrap());
+    let row = site.row(&id);
+    assert_eq!(row["sandboxCheck"]["probe"], "denied", "{row}");
+    let out = site.outside();
+    site.ok(&["export", "create", &id, "--to", &out, "--yes"]);
+    assert_eq!(fs::read_to_string(site.path("outside/a")).unwrap(), "some text\n");
+}
+
+fn the_next_script_finds_what_the_one_before_left(site: HostSite) {
+    let daemon = site.start_with_shell();
+    site.ok(&["task", "run", "echo one > a", "--wait"]);
+    let id = only_task(&site);
+    assert_eq!(site.ok(&["task", "tell", &id, "cat a; echo two > a", "--wait"]), "one\n");
+    daemon.stop();
+    let _daemon = site.start();
+    site.ok(&["task", "resume", &id]);
+    assert_eq!(site.ok(&["task", "tell", &id, "cat a", "--wait"]), "two\n");
+    assert_eq!(site.row(&id)["turns"], 3);
+}
+
+fn a_script_that_fails_says_why(site: HostSite) {
+    let _daemon = site.start_with_shell();
+    let ran = site.run(&["task", "run", "echo the reason >&2; exit 3", "--wait"]);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    let row = site.row(&only_task(&site));
+    assert_eq!(row["status"], "failed");
+    let error = row["error"].as_str().unwrap();
+    assert!(error.contains("exit code 3: the reason"), "{error}");
+    let ran = site.run(&["task", "tell", &only_task(&site), "kill -9 $$", "--wait"]);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(site.row(&only_task(&site))["error"].as_str().unwrap().contains("signal 9"));
+}
+
+fn a_script_that_is_cancelled_leaves_nothing_running(site: HostSite) {
+    let _daemon = site.start_with_shell();
+    // One that minds TERM, and one that does not mind it for as long as it may.
+    for trap in ["", "trap '' TERM; "] {
+        let time = own_time();
+        let id = site.task(&format!("{trap}echo up; sleep {time}"));
+        site.until(&id, |row| row["lastText"] == "up");
+        assert!(runs(&time));
+        site.ok(&["task", "cancel", &id]);
+        site.until(&id, |row| row["status"] == "cancelled");
+        assert_eq!(site.ok(&["task", "tell", &id, "echo again", "--wait"]), "again\n");
+        assert!(!runs(&time), "{trap}");
+    }
+}
+
+/// Starts something in a session of its own, which sleeps.
+fn leave_behind(time: &str) -> String {
+    format!("mkfifo pipe; setsid sh -c 'trap \"\" TERM; echo up > pipe; exec sleep {time}' & cat pipe")
+}
+
+fn what_a_script_leaves_behind_ends_with_its_turn(site: HostSite) {
+    let _daemon = site.start_with_shell();
+    let time = own_time();
+    assert_eq!(site.ok(&["task", "run", &leave_behind(&time), "--wait"]), "up\n");
+    assert!(!runs(&time));
+}
+
+fn a_script_that_is_ended_with_its_task_leaves_nothing_running(site: HostSite) {
+    let daemon = site.start_with_shell();
+    let time = own_time();
+    let id = site.task(&format!("{}; sleep {time}", leave_behind(&time)));
+    site.until(&id, |row| row["lastText"] == "up");
+    assert!(runs(&time));
+    site.ok(&["task", "clean", &id, "--scope", "all", "--yes"]);
+    assert!(!runs(&time));
+    // Nor does the daemon's own end, however it comes.
+    let id = site.task(&format!("{}; sleep {time}", leave_behind(&time)));
+    site.until(&id, |row| row["lastText"] == "up");
+    daemon.kill();
+    while runs(&time) {
+        std::thread::yield_now();
+    }
+}
+
+fn nothing_is_written_outside(site: HostSite) {
+    let _daemon = site.start_with_shell();
+    let out = site.outside();
+    files::write(site.path("outside/kept"), "kept");
+    // Nothing but the sandbox is in the way.
+    files::chmod(site.path("outside"), 0o777);
+    files::chmod(site.path("outside/kept"), 0o666);
+    for script in [
+        format!("echo new > {out}/new"),
+        format!("echo new > {out}/kept"),
+        format!("rm {out}/kept"),
+        format!("ln -s {out} link; echo new > link/new"),
+        "echo new > ../new".to_owned(),
+    ] {
+        let ran = site.run(&["task", "run", &script, "--wait"]);
+        assert_eq!(ran.code, 1, "{script}: {ran:?}");
+    }
+    assert_eq!(fs::read_dir(&out).unwrap().count(), 1);
+    assert_eq!(fs::read_to_string(site.path("outside/kept")).unwrap(), "kept");
+    assert!(!site.root().join("new").exists());
+}
+
+fn a_task_that_may_not_write_does_not(site: HostSite) {
+    let _daemon = site.start_with_shell();
+    site.ok(&["config", "set", "allowWrites=false"]);
+    let ran = site.run(&["task", "run", "echo can read; ls > a", "--wait"]);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    let row = site.row(&only_task(&site));
+    assert_eq!((&row["lastText"], &row["sandboxCheck"]["mode"]), (&"can read".into(), &"read-only".into()));
+    assert_eq!(fs::read_dir(row["taskDir"].as_str().unwrap()).unwrap().count(), 0);
+}
+
+fn our_own_sockets_are_out_of_reach(site: HostSite) {
+    let site = site.with_http();
+    let daemon = site.start_with_shell();
+    let line = daemon.line();
+    let address = line.strip_prefix("console: http://").unwrap().split('/').next().unwrap();
+    let port = address.rsplit(':').next().unwrap();
+    for socket in [site.path("state/run/control.sock"), site.path("ckpt.sock")] {
+        let script = format!(
+            "/usr/bin/python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"{}\"); print(\"reached\")'",
+            socket.display()
+        );
+        let ran = site.run(&["task", "run", &script, "--wait"]);
+        assert!(ran.code == 1 && !ran.stdout.contains("reached"), "{script}: {ran:?}");
+    }
+    let script = format!(
+        "exec 3<>/dev/tcp/127.0.0.1/{port}; printf 'POST /isolation-pod/getState HTTP/1.1\\r\\nHost: {address}\\r\\n\
+         Content-Type: application/json\\r\\nContent-Length: 2\\r\\nConnection: close\\r\\n\\r\\n{{}}' >&3; head -n 1 <&3"
+    );
+    let ran = site.run(&["task", "run", &script, "--wait"]);
+    assert!(ran.stdout.starts_with("HTTP/1.1 401") || ran.stdout.starts_with("HTTP/1.1 403"), "{ran:?}");
+}
+
+fn whatever_is_printed_is_read_and_little_of_it_kept(site: HostSite) {
+    let daemon = site.start_with_shell();
+    let script = "head -c 100000000 /dev/urandom; head -c 100000000 /dev/zero >&2; echo; echo the end";
+    let ran = site.run(&["task", "run", script, "--wait"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.stdout.ends_with("the end\n"), "{}", ran.stdout.len());
+    let logs = site.ok(&["task", "logs", &only_task(&site)]);
+    assert!(logs.contains("bytes before this were left out]"));
+    let status = fs::read_to_string(format!("/proc/{}/status", daemon.pid())).unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    let kib: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
+    assert!(kib < 150 << 10, "{peak}");
+}
+
+const PRESETS: &str = r#"
+[[presets]]
+id = "echo"
+argv_first = ["cat"]
+prompt = "stdin"
+
+[[presets]]
+id = "deaf"
+argv_first = ["true"]
+prompt = "stdin"
+
+[[presets]]
+id = "missing"
+argv_first = ["no-such-program", "{prompt}"]
+
+[[presets]]
+id = "data"
+argv_first = ["/etc/passwd", "{prompt}"]
+
+[[presets]]
+id = "bad"
+argv_first = ["true"]
+"#;
+
+fn presets_of_the_file_are_run_and_bad_ones_say_what_is_wrong(site: HostSite) {
+    let site = site.with_presets(PRESETS);
+    let _daemon = site.start_with_shell();
+    let run = |preset: &str, text: &str| site.run(&["task", "run", text, "--preset", preset, "--wait"]);
+    let newest = || -> Value { site.json(&["task", "list"])[0].clone() };
+    assert_eq!(run("echo", "what it is told").stdout, "what it is told\n");
+    // It has one turn.
+    let id = newest()["id"].as_str().unwrap().to_owned();
+    let refused = site.run(&["task", "tell", &id, "more", "--wait"]);
+    assert!(refused.code == 1 && refused.stderr.contains("TASK_NOT_RESUMABLE"), "{refused:?}");
+    assert_eq!(run("deaf", &"x".repeat(100_000)).code, 0);
+    for (preset, what) in [("missing", "no-such-program"), ("data", "/etc/passwd")] {
+        let ran = run(preset, "anything");
+        assert_eq!(ran.code, 1, "{ran:?}");
+        let all = site.json(&["task", "list"]).to_string();
+        assert!(all.contains(what), "{preset}: {all}");
+    }
+    let refused = run("bad", "anything");
+    assert!(
+        refused.code == 1 && refused.stderr.contains("CONFIG_INVALID") && refused.stderr.contains("{prompt}"),
+        "{refused:?}"
+    );
+}
