@@ -165,7 +165,8 @@ impl CommandPreset {
         if self.id.is_empty() || self.id.len() > MAX_ID || !self.id.bytes().all(in_id) {
             return Err("its id must be of lower-case letters, digits, -, _ and ., at most 64".to_owned());
         }
-        for (key, argv) in [("argv_first", Some(&self.argv_first)), ("argv_follow_up", self.argv_follow_up.as_ref())]
+        for (key, argv) in
+            [("argv_first", Some(&self.argv_first)), ("argv_follow_up", self.argv_follow_up.as_ref())]
         {
             let Some(argv) = argv else { continue };
             if !matches!(argv.first(), Some(Argument::One(program)) if !program.is_empty()) {
@@ -179,8 +180,13 @@ impl CommandPreset {
             }
         }
         for path in &self.from_home {
-            if path.as_os_str().is_empty() || !path.components().all(|part| matches!(part, Component::Normal(_))) {
-                return Err(format!("from_home has {}; name a path below the home, without ..", path.display()));
+            if path.as_os_str().is_empty()
+                || !path.components().all(|part| matches!(part, Component::Normal(_)))
+            {
+                return Err(format!(
+                    "from_home has {}; name a path below the home, without ..",
+                    path.display()
+                ));
             }
         }
         if let Some(path) = self.writable.iter().find(|path| !path.is_absolute()) {

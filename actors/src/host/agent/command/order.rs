@@ -14,7 +14,17 @@ use crate::host::agent::AgentError;
 
 /// What every program gets of the daemon's environment.
 const VARS: [&str; 12] = [
-    "PATH", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LC_COLLATE", "LC_MESSAGES", "LC_NUMERIC", "LC_TIME", "TZ", "USER",
+    "PATH",
+    "LANG",
+    "LANGUAGE",
+    "LC_ALL",
+    "LC_CTYPE",
+    "LC_COLLATE",
+    "LC_MESSAGES",
+    "LC_NUMERIC",
+    "LC_TIME",
+    "TZ",
+    "USER",
     "LOGNAME",
 ];
 
@@ -24,8 +34,11 @@ impl CommandParts {
         let root = Path::new(&facts.policy.root);
         // The nearest that an agent could want to write to, first.
         let places = root.parent().map(Path::to_owned).into_iter().chain(self.places.iter().cloned());
-        let probe =
-            ProbeOrder { places: places.collect(), sockets: self.sockets.clone(), process: std::process::id() };
+        let probe = ProbeOrder {
+            places: places.collect(),
+            sockets: self.sockets.clone(),
+            process: std::process::id(),
+        };
         self.job(Order { probe: Some(probe), ..self.order(facts) }, String::new())
     }
 

@@ -7,9 +7,7 @@ use std::pin::Pin;
 use std::process::{Child, Command};
 use std::time::Duration;
 
-use cofferdam_storage::sandbox::{
-    CANCEL, Launched, LayerState, Order, ProbeReport, Report, Stdio, launch,
-};
+use cofferdam_storage::sandbox::{CANCEL, Launched, LayerState, Order, ProbeReport, Report, Stdio, launch};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;

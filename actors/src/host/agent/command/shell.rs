@@ -13,7 +13,9 @@ pub const SHELL: &str = "shell";
 /// The preset, for the best shell that is found in `path`, a list as in `$PATH`.
 pub fn shell(path: Option<&str>) -> Result<CommandPreset, BrokenPreset> {
     let path = path.unwrap_or(USUAL_PATH);
-    let there = |shell: &&str| path.split(':').any(|dir| dir.starts_with('/') && Path::new(dir).join(shell).is_file());
+    let there = |shell: &&str| {
+        path.split(':').any(|dir| dir.starts_with('/') && Path::new(dir).join(shell).is_file())
+    };
     let Some(shell) = ["bash", "sh"].into_iter().find(there) else {
         return Err(BrokenPreset {
             id: SHELL.to_owned(),
@@ -21,8 +23,7 @@ pub fn shell(path: Option<&str>) -> Result<CommandPreset, BrokenPreset> {
         });
     };
     // A script may begin with a dash, and may itself read standard input, which is empty.
-    let argv: Vec<_> =
-        [shell, "-c", "--", "{prompt}"].map(|text| Argument::One(text.to_owned())).into();
+    let argv: Vec<_> = [shell, "-c", "--", "{prompt}"].map(|text| Argument::One(text.to_owned())).into();
     Ok(CommandPreset {
         id: SHELL.to_owned(),
         name: "shell script".to_owned(),

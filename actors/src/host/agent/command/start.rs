@@ -28,7 +28,10 @@ impl CommandBackend {
             AgentError::Config(format!("there is no preset {} that can be used", start.preset))
         })?;
         if start.resume && preset.argv_follow_up.is_none() {
-            return Err(AgentError::NotResumable(format!("an agent of the preset {} has one turn", preset.id)));
+            return Err(AgentError::NotResumable(format!(
+                "an agent of the preset {} has one turn",
+                preset.id
+            )));
         }
         if self.agents.contains_key(&start.task_id) {
             return Err(AgentError::Failed("the task has an agent already".to_owned()));
@@ -53,7 +56,11 @@ impl CommandBackend {
         Ok((start.task_id, facts))
     }
 
-    fn test(&mut self, task_id: String, facts: Facts) -> ResponseActFuture<Self, Result<ReadyAgent, AgentError>> {
+    fn test(
+        &mut self,
+        task_id: String,
+        facts: Facts,
+    ) -> ResponseActFuture<Self, Result<ReadyAgent, AgentError>> {
         let way = Way::of(&facts);
         if let Some(check) = self.verdicts.get(&way, self.parts.clock.monotonic()) {
             return Box::pin(async move { Ok(ready(&facts, check)) }.into_actor(self));

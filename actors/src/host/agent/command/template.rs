@@ -102,17 +102,17 @@ mod tests {
     fn placeholders_are_filled_in_once_and_other_braces_stay() {
         assert_eq!(filled(&["p", "{prompt}"]), ["p", "say {model} {task_dir}"]);
         assert_eq!(filled(&["{session_id}:{session_uuid}"]), ["pod-session-u:u"]);
-        assert_eq!(filled(&["{\"a\": {allowed_tools}}", "{", "}{x}{{task_dir}"]), [
-            "{\"a\": bash,read}",
-            "{",
-            "}{x}{/t"
-        ]);
+        assert_eq!(
+            filled(&["{\"a\": {allowed_tools}}", "{", "}{x}{{task_dir}"]),
+            ["{\"a\": bash,read}", "{", "}{x}{/t"]
+        );
         assert_eq!(filled(&["[{model}]"]), ["[]"]);
     }
 
     #[test]
     fn what_goes_together_is_left_out_if_it_stands_for_nothing() {
-        let together = |texts: &[&str]| Argument::Together(texts.iter().map(|text| (*text).to_owned()).collect());
+        let together =
+            |texts: &[&str]| Argument::Together(texts.iter().map(|text| (*text).to_owned()).collect());
         let template =
             [Argument::One("p".to_owned()), together(&["-m", "{model}"]), together(&["-d", "{task_dir}"])];
         assert_eq!(argv(&template, &VALUES).unwrap(), ["p", "-d", "/t"]);

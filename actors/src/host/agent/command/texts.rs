@@ -134,7 +134,11 @@ mod tests {
         assert!(said.len() <= 9, "{}", said.len());
         assert!(said.iter().all(|text| text.encode_utf16().count() <= MAX_TEXT));
         let left_out = 100_000_009 - MAX_WAITING;
-        assert!(said[0].starts_with(&format!("[{left_out} bytes before this were left out]\nx")), "{}", &said[0][..80]);
+        assert!(
+            said[0].starts_with(&format!("[{left_out} bytes before this were left out]\nx")),
+            "{}",
+            &said[0][..80]
+        );
         assert!(said.last().unwrap().ends_with("\nthe end"));
     }
 

@@ -75,9 +75,11 @@ pub(super) fn check(facts: &Facts, ran: &Ran, at: i64) -> SandboxCheck {
     let (probe, fs_denied, note) = match (&ran.probe, &ran.failure) {
         (Some(found), None) => (found.probe, found.fs_denied, found.note.clone()),
         (_, Some(failure)) => (Probe::Failed, false, failure.clone()),
-        (None, None) => {
-            (Probe::Failed, false, "the sandbox's supervisor ended without a verdict; the daemon's log may say more".to_owned())
-        }
+        (None, None) => (
+            Probe::Failed,
+            false,
+            "the sandbox's supervisor ended without a verdict; the daemon's log may say more".to_owned(),
+        ),
     };
     SandboxCheck { mode: facts.mode, root: facts.policy.root.clone(), probe, fs_denied, note, at }
 }

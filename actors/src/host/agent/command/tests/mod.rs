@@ -86,10 +86,7 @@ impl Bench {
     }
 
     fn over_script(faster: u32) -> Self {
-        Self::new(
-            concat!(env!("CARGO_MANIFEST_DIR"), "/src/host/agent/command/tests/supervisor.sh"),
-            faster,
-        )
+        Self::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src/host/agent/command/tests/supervisor.sh"), faster)
     }
 
     fn message(&self, task: &str) -> StartAgent {
@@ -291,14 +288,21 @@ async fn an_agent_without_a_follow_up_has_one_turn() {
 #[actix::test]
 async fn presets_say_what_is_wrong_with_them_and_none_works_without_a_supervisor() {
     let shown = |bench: &Bench| -> Vec<_> {
-        bench.presets.iter().map(|preset| (preset.id.clone(), preset.broken.clone(), preset.resumable)).collect()
+        bench
+            .presets
+            .iter()
+            .map(|preset| (preset.id.clone(), preset.broken.clone(), preset.resumable))
+            .collect()
     };
     let why = Some("it is bad".to_owned());
-    assert_eq!(shown(&Bench::over_script(1)), [
-        ("more".to_owned(), None, true),
-        ("once".to_owned(), None, false),
-        ("broken".to_owned(), why, false)
-    ]);
+    assert_eq!(
+        shown(&Bench::over_script(1)),
+        [
+            ("more".to_owned(), None, true),
+            ("once".to_owned(), None, false),
+            ("broken".to_owned(), why, false)
+        ]
+    );
     let bench = Bench::new(Path::new("/nonexistent/cofferdam"), 1);
     assert!(bench.presets.iter().all(|preset| preset.broken.is_some()));
     assert!(bench.presets[0].broken.as_ref().unwrap().contains("/nonexistent/cofferdam"));
