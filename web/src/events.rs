@@ -92,12 +92,17 @@ async fn events(
 impl Listener {
     /// The most bytes of a session's id.
     const ID: usize = 512;
+    /// The most bytes of a path, to the kernel; of many sessions it is remembered where they work.
+    const CWD: usize = 4096;
 
     fn main_session(self) -> Result<Option<MainSession>, ApiError> {
         let Self { session_id: id, cwd, subagent } = self;
         let bad = |text| Err(ApiError::new(StatusCode::BAD_REQUEST, "BadRequest", text));
         if id.len() > Self::ID {
             return bad("sessionId is too long");
+        }
+        if cwd.len() > Self::CWD {
+            return bad("cwd is too long");
         }
         if !cwd.is_empty() && !Path::new(&cwd).is_absolute() {
             return bad("cwd must be an absolute path");

@@ -80,7 +80,11 @@ fn a_listener_may_show_a_main_session_in_an_absolute_directory() {
     let shown = listener("main", "/w").unwrap().unwrap();
     assert_eq!((shown.id.as_str(), shown.cwd.as_str()), ("main", "/w"));
     assert!(listener("main", "").unwrap().is_some());
-    for (id, cwd) in [("main", "w"), ("main", "./w"), (&*"x".repeat(513), "/w")] {
-        assert!(listener(id, cwd).is_err(), "{id:.10} {cwd}");
+    let long = "/".repeat(4097);
+    assert!(listener("main", &long[1..]).is_ok());
+    for (id, cwd) in
+        [("main", "w"), ("main", "./w"), (&*"x".repeat(513), "/w"), ("main", &*long), ("", &*long)]
+    {
+        assert!(listener(id, cwd).is_err(), "{id:.10} {cwd:.10}");
     }
 }
