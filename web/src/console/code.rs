@@ -38,7 +38,7 @@ async fn code(
     match console.as_ref() {
         Some(console) => Ok(Json(ConsoleLink { url: console.login_url() })),
         None => {
-            let text = "this daemon has no console; start it without --http off";
+            let text = "this daemon has no console; run cofferdam serve, without --http off";
             Err(ApiError::new(StatusCode::NOT_FOUND, "NotFound", text))
         }
     }

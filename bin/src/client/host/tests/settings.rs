@@ -93,9 +93,10 @@ fn the_console_has_an_address() {
     let told = "Error [NotFound]: nothing here; see openapi.json\n\
                 Hint: the daemon is of an older version than this program; start it anew\n";
     assert_eq!(old.run(&["console"]), ran(1, "", told));
-    let off =
-        Stub::new(|_, _| Err((404, "NotFound", "this daemon has no console; start it without --http off")));
-    let told = "Error [NotFound]: this daemon has no console; start it without --http off\n";
+    let off = Stub::new(|_, _| {
+        Err((404, "NotFound", "this daemon has no console; run cofferdam serve, without --http off"))
+    });
+    let told = "Error [NotFound]: this daemon has no console; run cofferdam serve, without --http off\n";
     assert_eq!(off.run(&["console"]), ran(1, "", told));
 }
 
