@@ -1,4 +1,5 @@
-//! A whole server on loopback TCP: the contract's paths, the control API for whoever is let in, and the console.
+//! A whole server on loopback TCP: the contract's paths, the control API for whoever is let in, and the console. But for the
+//! status, it is for programs of this process's own user and of root, whatever they show.
 
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use actix_web::middleware::from_fn;
 use actix_web::web::{self, Data};
 use actix_web::{App, HttpServer};
 
-use crate::access::{Access, admit, guard};
+use crate::access::{Access, admit, guard, introduce};
 use crate::api::{Services, scope};
 use crate::console::{Console, page};
 use crate::host;
@@ -58,6 +59,7 @@ pub fn serve(
         }
     };
     let server = HttpServer::new(app)
+        .on_connect(introduce)
         .workers(1)
         .max_connections(limits.connections)
         .client_request_timeout(limits.head)

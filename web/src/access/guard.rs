@@ -7,31 +7,35 @@ use actix_web::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderMap, HeaderName, HeaderValue, REFERRER_POLICY,
     X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
-use actix_web::http::{Method, StatusCode};
+use actix_web::http::{ConnectionType, Method, StatusCode};
 use actix_web::middleware::Next;
 use actix_web::web::{self, Data};
 use actix_web::{HttpMessage, ResponseError};
 use cofferdam_storage::peer::Peer;
 
+use super::neighbour::OwnNeighbour;
 use super::unread::Held;
-use super::{Access, Verdict, own};
+use super::{Access, Foreign, Verdict, own};
 use crate::error::ApiError;
-use crate::host::Refusal;
 use crate::host::body::{self, Unreadable};
+use crate::host::{self, Refusal};
 
 /// Says of a request that it came over TCP, where a person's other programs can come from, too.
 #[derive(Clone, Copy)]
 pub(crate) struct OverTcp;
 
 /// Refuses what was not meant for this server, and has browsers make nothing of an answer but what it is. Belongs around a
-/// whole application, whose data hold the [`Access`].
+/// whole application, whose data hold the [`Access`], and whose connections go through [`introduce`](super::introduce).
 pub async fn guard(
     access: Data<Access>,
     mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let body = Held::new(&mut request);
-    let mut response = match access.own.check(request.head()) {
+    let stranger = request.conn_data::<OwnNeighbour>().is_none();
+    // The status is for everybody on this machine (spec §9).
+    let user = if stranger && request.uri().path() != host::STATUS { Err(Foreign::User) } else { Ok(()) };
+    let mut response = match access.own.check(request.head()).and(user) {
         Ok(()) => next.call(request).await?.map_into_boxed_body(),
         Err(foreign) if request.uri().path().starts_with("/api/v1/") => {
             let refusal = ApiError::new(StatusCode::FORBIDDEN, "Forbidden", &foreign);
@@ -40,6 +44,10 @@ pub async fn guard(
         Err(foreign) => request.into_response(Refusal::from(foreign).into_response()),
     };
     restrict(response.headers_mut());
+    if stranger {
+        // Nobody else's program keeps a connection.
+        response.response_mut().head_mut().set_connection_type(ConnectionType::Close);
+    }
     Ok(body.until_sent(response))
 }
 

@@ -1,7 +1,8 @@
 //! Who may speak to this process over TCP, where every page in every browser of this machine can connect: which names it is
-//! reached by, the token of the contract, and what a browser has to show.
+//! reached by, whose programs may ask, the token of the contract, and what a browser has to show.
 
 mod guard;
+mod neighbour;
 mod own;
 pub(crate) mod secret;
 mod token;
@@ -14,6 +15,7 @@ use actix_web::dev::RequestHead;
 
 pub use guard::guard;
 pub(crate) use guard::{OverTcp, admit};
+pub use neighbour::introduce;
 pub(crate) use own::Foreign;
 pub use own::OwnAddress;
 pub use token::Token;

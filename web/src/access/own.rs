@@ -24,6 +24,8 @@ pub(crate) enum Foreign {
     Host,
     #[error("a page of another origin may not send this")]
     Origin,
+    #[error("only programs of the daemon's own user and of root may ask for this; run a daemon of your own")]
+    User,
 }
 
 impl OwnAddress {

@@ -20,6 +20,9 @@ pub(crate) use refusal::Refusal;
 use crate::access::{Access, Verdict};
 use table::Args;
 
+/// The path of the status, which is for everybody on this machine.
+pub(crate) const STATUS: &str = "/isolation-pod/status";
+
 /// The contract's three paths.
 #[derive(Clone, Copy)]
 enum Route {
@@ -32,7 +35,7 @@ impl Route {
     /// The route of a path, which is compared as it was sent: nothing is decoded, shortened or completed.
     fn of(path: &str) -> Option<Self> {
         match path {
-            "/isolation-pod/status" => Some(Self::Status),
+            STATUS => Some(Self::Status),
             "/isolation-pod/bootstrap" => Some(Self::Bootstrap),
             "/isolation-pod/api" => Some(Self::Api),
             _ => None,

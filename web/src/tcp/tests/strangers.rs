@@ -1,5 +1,8 @@
-//! Pages and names of others.
+//! Pages, names and programs of others.
 
+use std::io::{Read, Write};
+
+use cofferdam_storage::peer::Peer;
 use serde_json::json;
 
 use super::*;
@@ -188,4 +191,59 @@ async fn every_answer_is_for_our_own_pages_alone() {
         );
         assert!(!policy.contains("unsafe"), "{policy}");
     }
+}
+
+/// The answer to a request without a body that another user's program sends, read until the server closes.
+async fn ask_as_another_user(server: &Running, line: &str, headers: &str) -> Option<Answer> {
+    let (address, request) = (server.address, format!("{line} HTTP/1.1\r\n{}{headers}\r\n", server.host()));
+    let asked = tokio::task::spawn_blocking(move || {
+        let stranger = Peer { uid: 54321, gid: 54321, groups: Vec::new() };
+        // A socket is of the user for whom its thread acts when it is made.
+        let rights = stranger.enter().ok()?;
+        let mut stream = std::net::TcpStream::connect(address).unwrap();
+        drop(rights);
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        // One that resets the connection has closed, too.
+        let _ = stream.read_to_string(&mut answer);
+        Some(Answer::of(&answer))
+    });
+    asked.await.unwrap()
+}
+
+#[actix_web::test]
+async fn programs_of_other_users_get_the_status_and_nothing_else_whatever_they_show() {
+    let server = start().await;
+    let Some(status) = ask_as_another_user(&server, "GET /isolation-pod/status", "").await else {
+        cofferdam_tests::skipped(format_args!("only root may take another user's rights"));
+        return;
+    };
+    assert_eq!((status.status, status.header("connection")), (200, Some("close")));
+    let everything = server.shown_token() + &server.signed_in().await + &server.origin();
+    let url = server.console.login_url();
+    let login = url.strip_prefix(&format!("http://{}", server.address)).unwrap();
+    for line in [
+        "GET /".to_owned(),
+        format!("GET {login}"),
+        "GET /nothing".to_owned(),
+        "GET /isolation-pod/bootstrap".to_owned(),
+        "GET /isolation-pod/status/".to_owned(),
+        "GET /isolation-pod/%73tatus".to_owned(),
+        "POST /isolation-pod/api".to_owned(),
+        "GET /api/v1/openapi.json".to_owned(),
+        "GET /%61pi/v1/ckpt/store".to_owned(),
+        "GET /api/v1/events".to_owned(),
+        "POST /api/v1/pod/getState".to_owned(),
+    ] {
+        let answer = ask_as_another_user(&server, &line, &everything).await.unwrap();
+        assert_eq!(answer.refusal().0, 403, "{line}: {answer:?}");
+        assert!(
+            answer.body.contains("own user") && !answer.body.contains(&server.token),
+            "{line}: {answer:?}"
+        );
+    }
+    assert!(
+        server.heard.asked.lock().unwrap().is_empty() && server.heard.listeners.lock().unwrap().is_empty()
+    );
+    assert_eq!(server.get(login, "").await.status, 303, "the code is not spent");
 }
