@@ -7,6 +7,8 @@ use actix_web::dev::RequestHead;
 use actix_web::http::Method;
 use actix_web::http::header::{HOST, HeaderMap, ORIGIN};
 
+use crate::console;
+
 /// What plain HTTP leaves out of `Host`.
 const DEFAULT_PORT: u16 = 80;
 
@@ -78,12 +80,14 @@ pub(crate) fn says_its_origin(request: &RequestHead) -> bool {
 }
 
 /// Whether the browser says that one of our pages asks, or the user. To a browser every port of this machine is the same site,
-/// so that others' pages there may link to ours, and no more.
+/// so that others' pages there may link to ours, and no more: the cookie comes along, and to listen to events changes things.
 fn is_own_site(site: &[u8], request: &RequestHead) -> bool {
     match site {
         b"same-origin" | b"none" => true,
         b"same-site" => {
-            request.method == Method::GET && only(request.headers(), "sec-fetch-mode") == Some("navigate")
+            request.method == Method::GET
+                && only(request.headers(), "sec-fetch-mode") == Some("navigate")
+                && console::PAGES.contains(&request.uri.path())
         }
         _ => false,
     }
@@ -105,8 +109,12 @@ mod tests {
     use super::*;
 
     fn check(headers: &[(&'static str, &str)]) -> Result<(), Foreign> {
+        check_at("/isolation-pod/status", headers)
+    }
+
+    fn check_at(path: &str, headers: &[(&'static str, &str)]) -> Result<(), Foreign> {
         let own = OwnAddress::new("127.0.0.1:4180".parse().unwrap());
-        let mut request = TestRequest::get().uri("/isolation-pod/status");
+        let mut request = TestRequest::get().uri(path);
         for header in headers {
             request = request.append_header(*header);
         }
@@ -178,8 +186,21 @@ mod tests {
             assert_eq!(check(&[host, ("sec-fetch-site", other)]), Err(Foreign::Origin), "{other}");
         }
         let navigate = ("sec-fetch-mode", "navigate");
-        assert_eq!(check(&[host, ("sec-fetch-site", "same-site"), navigate]), Ok(()));
-        assert_eq!(check(&[host, ("sec-fetch-site", "cross-site"), navigate]), Err(Foreign::Origin));
+        let linked = |path: &str, site| check_at(path, &[host, ("sec-fetch-site", site), navigate]);
+        for page in ["/", "/login", "/login?code=x"] {
+            assert_eq!(linked(page, "same-site"), Ok(()), "{page}");
+            assert_eq!(linked(page, "cross-site"), Err(Foreign::Origin), "{page}");
+            assert_eq!(
+                check_at(page, &[host, ("sec-fetch-site", "same-site")]),
+                Err(Foreign::Origin),
+                "{page}"
+            );
+        }
+        for other in
+            ["/api/v1/events?sessionId=main", "/%61pi/v1/events", "/isolation-pod/bootstrap", "//", "/login/"]
+        {
+            assert_eq!(linked(other, "same-site"), Err(Foreign::Origin), "{other}");
+        }
     }
 
     #[test]

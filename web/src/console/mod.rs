@@ -16,7 +16,7 @@ use actix_web::http::header::COOKIE;
 use cofferdam_storage::clock::Clock;
 
 pub use code::ConsoleLink;
-pub(crate) use page::page;
+pub(crate) use page::{PAGES, page};
 
 use crate::access::secret::{self, Hashed};
 use crate::access::{BrowserAuth, Verdict};

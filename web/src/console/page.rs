@@ -11,6 +11,11 @@ use super::Console;
 use crate::access::{Access, BrowserAuth, Verdict, secret};
 use crate::host::Refusal;
 
+/// Where they are.
+pub(crate) const PAGES: [&str; 2] = [INDEX, LOGIN];
+const INDEX: &str = "/";
+const LOGIN: &str = "/login";
+
 /// How one gets in.
 const ADVICE: &str = "Sign in with the link that <code>cofferdam serve</code> printed when it started, or get a new one with \
                       <code>cofferdam console</code>. A link can be used once, within ten minutes.";
@@ -23,18 +28,18 @@ pub(crate) async fn page(
     host: Data<Option<Host>>,
 ) -> HttpResponse {
     match (request.uri().path(), request.method()) {
-        ("/", &Method::GET) => match console.judge(request.head()) {
+        (INDEX, &Method::GET) => match console.judge(request.head()) {
             Verdict::Authenticated => index(&access, host.as_ref().as_ref()).await,
             Verdict::Unknown => stranger("You are not signed in."),
         },
-        ("/login", &Method::GET) => match console.sign_in(code_in(request.query_string())) {
+        (LOGIN, &Method::GET) => match console.sign_in(code_in(request.query_string())) {
             Some(cookie) => HttpResponse::SeeOther()
-                .insert_header((LOCATION, "/"))
+                .insert_header((LOCATION, INDEX))
                 .insert_header((SET_COOKIE, cookie))
                 .finish(),
             None => stranger("This link is no longer good, or never was."),
         },
-        ("/" | "/login", _) => Refusal::Method(Method::GET).into_response(),
+        (INDEX | LOGIN, _) => Refusal::Method(Method::GET).into_response(),
         _ => Refusal::NotFound.into_response(),
     }
 }
