@@ -2,7 +2,7 @@
 
 use actix::prelude::{ActorFutureExt, AsyncContext, Context, Handler, WrapFuture};
 use cofferdam_protocol::host::{CoreStatus, HostEvent};
-use cofferdam_protocol::pod::{self, LogLevel, PodEvent};
+use cofferdam_protocol::pod::{self, LogLevel, PodEvent, TaskStatus};
 
 use super::HostActor;
 use crate::host::agent::CancelCause;
@@ -20,6 +20,7 @@ impl Handler<CoreEvent> for HostActor {
                 if mismatch {
                     self.diagnose(LogLevel::Error, state.message.clone());
                 }
+                self.given_up.clear();
                 self.cache.core_up(state, initialized.map(|said| *said));
                 self.shown.forget();
                 self.tell_core();
@@ -56,6 +57,7 @@ impl HostActor {
             PodEvent::TaskChanged { task_id, status, task } => {
                 let had_ended = self.cache.task(&task_id).is_some_and(|task| task.status.is_terminal());
                 self.cache.adopt(*task);
+                self.undo_given_up(&task_id, status, ctx);
                 // What is said of a task that had ended before is no news to whoever resumes it.
                 if status.is_terminal() && !had_ended {
                     self.drop_unbegun(&task_id);
@@ -76,6 +78,32 @@ impl HostActor {
                 self.diagnose(LogLevel::Warn, format!("{of}{message}"));
             }
         }
+    }
+
+    /// A core that was away has made a task after all, which whoever asked for it was told it had not.
+    fn undo_given_up(&mut self, task_id: &str, status: TaskStatus, ctx: &mut Context<Self>) {
+        let (Ok(core), Some(lease_id)) = (self.core(), self.given_up.get(task_id).cloned()) else { return };
+        let task_id = task_id.to_owned();
+        if status.is_terminal() {
+            self.given_up.remove(&task_id);
+            return;
+        }
+        let undone = async move {
+            if status == TaskStatus::Queued {
+                return core.pod.ask(pod::TaskCancel { task_id }).await.map(drop);
+            }
+            let (reason, timed_out, last_text) = (Some("aborted".to_owned()), false, None);
+            let ended = pod::TaskTurnEnded { task_id, lease_id, turn: 1, reason, timed_out, last_text };
+            core.pod.ask(ended).await.map(drop)
+        };
+        ctx.spawn(undone.into_actor(self).map(|undone, actor, _| {
+            if let Err(failure) = undone {
+                actor.diagnose(
+                    LogLevel::Warn,
+                    format!("a task that nobody wants any more is left: {failure}"),
+                );
+            }
+        }));
     }
 
     /// A queued task has a slot.

@@ -17,9 +17,11 @@ mod tasks;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashMap;
+
 use actix::prelude::{Actor, ActorFutureExt, AsyncContext, Context, Recipient, ResponseActFuture};
 use cofferdam_protocol::host::CoreStatus;
-use cofferdam_protocol::pod::{LogLevel, PodErrorCode};
+use cofferdam_protocol::pod::{LeaseId, LogLevel, PodErrorCode};
 
 use super::Parts;
 use super::core::{CoreEvent, CoreParts, Keeper, PodCore};
@@ -61,6 +63,8 @@ pub(super) struct HostActor {
     cache: Cache,
     /// The tasks this host holds.
     live: LiveTasks,
+    /// Tasks whose requests the core did not answer, with their leases: should it have made them, nobody wants them.
+    given_up: HashMap<String, LeaseId>,
     /// Who listens to events.
     listeners: Listeners,
     /// What clients said of conversations outside of this host.
@@ -79,6 +83,7 @@ impl HostActor {
             core: None,
             cache,
             live: LiveTasks::default(),
+            given_up: HashMap::new(),
             listeners: Listeners::default(),
             mains: MainSessions::default(),
             shown: Shown::default(),

@@ -5,7 +5,7 @@ use cofferdam_protocol::host::HostEvent;
 use cofferdam_protocol::host::{
     CancelTask, FollowUp, GetTranscript, OneTask, SetConfig, StartTask, StartedTask, Transcript,
 };
-use cofferdam_protocol::pod::{self, ModelChoice, PatchedConfig, TaskId, TaskSummary};
+use cofferdam_protocol::pod::{self, ModelChoice, PatchedConfig, PodErrorCode, TaskId, TaskSummary};
 
 use super::{Answering, HostActor, after, at_once};
 use crate::host::agent::{self, Preset};
@@ -79,6 +79,7 @@ impl HostActor {
         let session_id = format!("pod-session-{}", dashed(&self.parts.ids.fresh()));
         let preset_id = Some(preset.id.clone());
         let lease_id = self.hold(&id, preset, ctx)?;
+        let lease = lease_id.clone();
         let reserve = pod::TaskReserve {
             task_id,
             session_id,
@@ -90,11 +91,16 @@ impl HostActor {
             allow: None,
             preset_id,
             model: ModelChoice::default(),
-            lease_id: lease_id.clone(),
+            lease_id,
         };
         let reserved = async move { core.pod.ask(reserve).await.map_err(HostFailure::from) };
         Ok(after(reserved, move |actor, reserved, ctx| {
-            let reserved = reserved.inspect_err(|_| actor.drop_unbegun(&id))?;
+            let reserved = reserved.inspect_err(|failure| {
+                actor.drop_unbegun(&id);
+                if failure.code == PodErrorCode::CoreUnavailable.into() {
+                    actor.given_up.insert(id.clone(), lease);
+                }
+            })?;
             actor.cache.adopt_if_new(&reserved.task);
             let row = actor.newest_row(&reserved.task);
             if reserved.start_now {
@@ -147,8 +153,12 @@ impl Handler<Ask<CancelTask>> for HostActor {
         let cancel = pod::TaskCancel { task_id: task_id.clone() };
         let cancelled = async move { core.pod.ask(cancel).await.map_err(HostFailure::from) };
         after(cancelled, move |actor, cancelled, _| {
+            let is_away = |failure: &HostFailure| failure.code == PodErrorCode::CoreUnavailable.into();
+            // A core that does not answer keeps nobody from ending an agent.
+            if cancelled.as_ref().map_or_else(is_away, |_| true) {
+                actor.cancel_agent(&task_id, reason);
+            }
             let task = cancelled?.task;
-            actor.cancel_agent(&task_id, reason);
             Ok(OneTask { task: actor.newest_row(&task) })
         })
     }

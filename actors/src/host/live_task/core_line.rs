@@ -124,6 +124,12 @@ pub(super) fn is_lost(failure: &Failure) -> bool {
     matches!(failure.code, PodErrorCode::StaleLease | PodErrorCode::TaskNotFound)
 }
 
+/// Whether the same can be asked again soon. A core that took its time without an answer would take it again.
+fn is_passing(failure: &Failure) -> bool {
+    matches!(failure.code, PodErrorCode::CoreUnavailable | PodErrorCode::DbError)
+        && failure.data["reason"] != "TIMEOUT"
+}
+
 impl LiveTask {
     /// Tells the core something, after everything before it.
     pub(super) fn tell_core(&mut self, order: Order, ctx: &mut Context<Self>) {
@@ -161,7 +167,7 @@ impl LiveParts {
     {
         for _ in 1..TRIES {
             match self.core.pod.ask(request.clone()).await {
-                Err(Failure { code: PodErrorCode::CoreUnavailable | PodErrorCode::DbError, .. }) => {
+                Err(failure) if is_passing(&failure) => {
                     sleep(self.real(PAUSE)).await;
                 }
                 answer => return answer,

@@ -149,9 +149,7 @@ impl Follower {
     fn changed(&mut self, run: &mut Run, row: TaskRow) -> Result<(), Failure> {
         let (before, after) = (&self.row.task, &row.task);
         self.begun |= !after.status.is_terminal()
-            || (after.turns, after.ended_at, &after.error) != (before.turns, before.ended_at, &before.error)
-            // The agent has gone without a turn.
-            || (self.row.live && !row.live);
+            || (after.turns, after.ended_at, &after.error) != (before.turns, before.ended_at, &before.error);
         let news = (before.status, before.queued_position) != (after.status, after.queued_position);
         let unchanged = std::mem::replace(&mut self.told, true) && row == self.row;
         if self.how == How::Follow && self.json && !unchanged {

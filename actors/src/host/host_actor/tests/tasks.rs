@@ -273,3 +273,29 @@ async fn an_agent_that_does_not_end_keeps_its_task_from_being_removed() {
     let state = rig.state("").await;
     assert!(state.tasks.len() == 1 && state.tasks[0].live, "it is held still");
 }
+
+#[actix::test]
+async fn an_agent_is_cancelled_also_while_the_core_does_not_answer() {
+    let rig = Rig::with(Vec::new()).await;
+    let (id, _) = rig.running().await;
+    rig.script.refuse("task.cancel", PodErrorCode::CoreUnavailable);
+    let cancel = CancelTask { task_id: id, reason: None };
+    assert_eq!(rig.refusal(cancel).await.0, "CORE_UNAVAILABLE");
+    assert!(rig.script.said.take()[1].starts_with("cancel "));
+}
+
+#[actix::test]
+async fn a_task_that_the_core_makes_after_it_was_given_up_takes_no_slot() {
+    for (status, undone) in [(TaskStatus::Queued, "task.cancel"), (TaskStatus::Starting, "task.turnEnded")] {
+        let rig = Rig::with(Vec::new()).await;
+        rig.script.refuse("task.reserve", PodErrorCode::CoreUnavailable);
+        rig.refusal(start("do it")).await;
+        rig.script.said.take();
+        rig.changed(task("pod-1", status)).await;
+        let said = rig.script.said.take();
+        assert!(said.len() == 1 && said[0].starts_with(undone), "{said:?}");
+        rig.changed(task("pod-1", TaskStatus::Cancelled)).await;
+        rig.changed(task("other", status)).await;
+        assert_eq!(rig.script.said.take(), [""; 0]);
+    }
+}

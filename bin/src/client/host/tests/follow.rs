@@ -172,7 +172,7 @@ fn a_follow_up_waits_for_its_own_turn_and_shows_nothing_of_those_before() {
 }
 
 #[test]
-fn a_follow_up_whose_agent_goes_without_a_turn_does_not_wait_for_ever() {
+fn a_follow_up_whose_agent_goes_first_ends_as_its_task_does_and_not_with_the_turn_before() {
     let mut idle = task(Completed);
     idle.live = true;
     let gone = TaskRow { live: false, ..idle.clone() };
@@ -182,8 +182,12 @@ fn a_follow_up_whose_agent_goes_without_a_turn_does_not_wait_for_ever() {
         "followUp" => ok(OneTask { task: idle.clone() }),
         other => panic!("{other}"),
     });
-    let told = stub.stream(Stream::of(&[changed(&gone)])).run(&["task", "tell", "pod-1", "more", "--wait"]);
-    assert_eq!(told, ran(0, "", "pod-1 completed\n"));
+    let mut failed = TaskRow { live: false, ..task(Failed) };
+    failed.task.turns += 1;
+    failed.task.error = "the agent is gone".to_owned();
+    let stream = Stream::of(&[changed(&gone), changed(&failed)]);
+    let told = stub.stream(stream).run(&["task", "tell", "pod-1", "more", "--wait"]);
+    assert_eq!(told, ran(1, "", "pod-1 failed: the agent is gone\n"));
 }
 
 #[test]
