@@ -48,7 +48,7 @@ fn states(daemon: &mut Daemon, body: Vec<u8>) {
     let request = br#"{"method":"getState","args":{}}"#;
     let (mut ours, mut rival, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
-        let mut round = |connection: &mut Connection, token: &str, all: &mut Vec<Duration>| {
+        let round = |connection: &mut Connection, token: &str, all: &mut Vec<Duration>| {
             let began = Instant::now();
             for _ in 0..REQUESTS {
                 let sent = Instant::now();
@@ -165,8 +165,7 @@ impl Daemon {
         let address = host.parse().unwrap();
         let mut connection = Connection::open(address);
         let (head, _) = connection.ask(&format!("GET /{path} HTTP/1.1\r\nHost: {host}\r\n\r\n"), b"");
-        let cookie =
-            head.lines().find_map(|line| line.to_lowercase().starts_with("set-cookie:").then_some(line));
+        let cookie = head.lines().find(|line| line.to_lowercase().starts_with("set-cookie:"));
         let cookie = cookie.unwrap()["set-cookie:".len()..].split(';').next().unwrap().trim().to_owned();
         let get =
             format!("GET /isolation-pod/bootstrap HTTP/1.1\r\nHost: {host}\r\nCookie: {cookie}\r\n\r\n");

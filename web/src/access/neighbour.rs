@@ -23,7 +23,7 @@ pub(crate) struct OwnNeighbour;
 
 /// Asks the kernel who connected, and tells [`guard`](super::guard()): belongs into `HttpServer::on_connect`. Of whoever is
 /// not known to be this user or root nothing is said.
-pub(crate) fn introduce(connection: &dyn Any, data: &mut Extensions) {
+pub fn introduce(connection: &dyn Any, data: &mut Extensions) {
     let ends = connection.downcast_ref::<TcpStream>().map(|stream| (stream.peer_addr(), stream.local_addr()));
     if let Some((Ok(theirs), Ok(ours))) = ends
         && is_own(theirs, ours)

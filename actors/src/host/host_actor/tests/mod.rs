@@ -29,11 +29,14 @@ use crate::pod::testing::{Said, VirtualClock};
 use crate::pod::{Call, Failure};
 use crate::session;
 
+/// What is still to be answered, in order.
+type Answers = VecDeque<Result<Value, Failure>>;
+
 /// What is said to the mocks, and what they answer.
 #[derive(Clone, Default)]
 struct Script {
     said: Said,
-    answers: Arc<Mutex<HashMap<String, VecDeque<Result<Value, Failure>>>>>,
+    answers: Arc<Mutex<HashMap<String, Answers>>>,
 }
 
 impl Script {
