@@ -6,6 +6,7 @@ use cofferdam_tests::host::{Core, HostSite};
 mod cancelling;
 mod exporting;
 mod following;
+mod http;
 mod removing;
 mod restarts;
 mod returning;
