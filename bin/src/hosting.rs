@@ -23,9 +23,6 @@ use crate::http::HttpAddress;
 use crate::paths;
 use crate::pod::surroundings;
 
-/// How long an answer of a sidecar may take.
-const PATIENCE: Duration = Duration::from_secs(30);
-
 /// What the command line says about it.
 #[derive(Args, Debug)]
 pub(crate) struct HostingOptions {
@@ -55,11 +52,9 @@ impl HostingOptions {
     ) -> io::Result<impl FnOnce() -> Parts + Send + 'static + use<>> {
         let (clock, faster) = clock::from_env();
         let keeper = match self.pod_core.as_deref().filter(|program| !program.as_os_str().is_empty()) {
-            Some(program) => Keeper::Sidecar(SidecarParts {
-                program: std::path::absolute(program)?,
-                patience: PATIENCE,
-                faster,
-            }),
+            Some(program) => {
+                Keeper::Sidecar(SidecarParts { faster, ..SidecarParts::new(std::path::absolute(program)?) })
+            }
             None => Keeper::Embedded(pod::Parts {
                 disk: fault::disk_from_env(),
                 clock: Arc::clone(&clock),

@@ -42,6 +42,23 @@ pub struct CoreState {
     pub starts: u64,
 }
 
+impl CoreState {
+    /// A core of which nothing is known yet.
+    pub fn starting(embedded: bool) -> Self {
+        Self {
+            status: CoreStatus::Starting,
+            message: String::new(),
+            code: None,
+            embedded,
+            version: String::new(),
+            protocol: 0,
+            schema_version: 0,
+            pid: 0,
+            starts: 0,
+        }
+    }
+}
+
 /// Whether and how the core can be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -113,7 +130,7 @@ pub struct State {
     pub revision: u64,
     /// The core.
     pub core: CoreState,
-    /// The configuration as it is stored; `null` while the core is not there.
+    /// The configuration as it is stored, as the core said it last; `null` before the core came for the first time.
     pub config: Option<Config>,
     /// Tools to choose from, sorted.
     pub tool_choices: Vec<String>,

@@ -39,17 +39,7 @@ pub(super) struct Facts {
 
 impl Standing {
     pub(super) fn new(events: Recipient<CoreEvent>, embedded: bool, faster: u32) -> Self {
-        let state = CoreState {
-            status: CoreStatus::Starting,
-            message: String::new(),
-            code: None,
-            embedded,
-            version: String::new(),
-            protocol: 0,
-            schema_version: 0,
-            pid: 0,
-            starts: 0,
-        };
+        let state = CoreState::starting(embedded);
         Self { state, events, backoff: Backoff::new(faster), told: None, waiting: Vec::new() }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::path::Path;
 
-use cofferdam_protocol::host::{CoreState, CoreStatus};
+use cofferdam_protocol::host::CoreState;
 use cofferdam_protocol::pod::{Config, Diagnostic, ExportRecord, Initialized, LogLevel, TaskSummary};
 
 /// How many diagnostics are kept.
@@ -34,17 +34,7 @@ impl Cache {
     pub(super) fn new(embedded: bool, database: &Path) -> Self {
         Self {
             revision: 1,
-            core: CoreState {
-                status: CoreStatus::Starting,
-                message: String::new(),
-                code: None,
-                embedded,
-                version: String::new(),
-                protocol: 0,
-                schema_version: 0,
-                pid: 0,
-                starts: 0,
-            },
+            core: CoreState::starting(embedded),
             store_path: database.display().to_string(),
             config: None,
             tasks: HashMap::new(),
