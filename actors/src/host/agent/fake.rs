@@ -181,7 +181,7 @@ impl Handler<FollowUpAgent> for FakeBackend {
 
     fn handle(
         &mut self,
-        FollowUpAgent { task_id, prompt }: FollowUpAgent,
+        FollowUpAgent { task_id, prompt, .. }: FollowUpAgent,
         ctx: &mut Context<Self>,
     ) -> Self::Result {
         let agent = self.agents.get_mut(&task_id).ok_or(AgentError::Gone)?;

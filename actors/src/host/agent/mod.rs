@@ -5,8 +5,12 @@ pub mod command;
 #[cfg(any(test, feature = "fake-agent"))]
 pub mod fake;
 
+use std::path::PathBuf;
+use std::sync::Arc;
+
 use actix::prelude::{Message, Recipient};
 use cofferdam_protocol::pod::{ModelChoice, SandboxCheck, SandboxMode, SandboxPolicy};
+use cofferdam_protocol::session::Envelope;
 
 use crate::mailbox::mailboxes;
 
@@ -58,6 +62,10 @@ pub struct StartAgent {
     pub tools: Vec<String>,
     /// What it is told about its surroundings, before anything else.
     pub system_prompt: String,
+    /// A directory of this task's own that stays from turn to turn, outside of what the task is shown and below the state
+    /// directory; what an agent must remember between its processes is in `home` in it. It goes with the task's record. Nothing: none is
+    /// kept.
+    pub agent_dir: Option<PathBuf>,
     /// Whether it goes on with the conversation that is there.
     pub resume: bool,
     /// How many turns the conversation had so far: the next turn has the number after that, unless the agent counts otherwise.
@@ -84,6 +92,8 @@ pub struct FollowUpAgent {
     pub task_id: String,
     /// What it is told.
     pub prompt: String,
+    /// The conversation as it is stored, without what the agent is told now; nothing if none is stored yet.
+    pub conversation: Option<Arc<Envelope>>,
 }
 
 /// Ends an agent's turn, if it is in one; the turn's end is an event as usual. Sent by `LiveTask`.
@@ -123,7 +133,7 @@ pub struct DisposeAgent {
 }
 
 /// What an agent does. Sent by a backend, in the order in which it happens.
-#[derive(Clone, Debug, PartialEq, Eq, Message)]
+#[derive(Clone, Debug, PartialEq, Message)]
 #[rtype(result = "()")]
 pub enum AgentEvent {
     /// A turn began.
@@ -149,6 +159,9 @@ pub enum AgentEvent {
         /// What, for people.
         text: String,
     },
+    /// The whole conversation as the agent has it, before its turn ends: from an agent that keeps it itself. It is stored in
+    /// place of what was heard of the turn.
+    Conversation(Box<Envelope>),
     /// A turn ended.
     TurnEnded {
         /// Which.

@@ -211,6 +211,7 @@ impl LiveParts {
             mode,
             system_prompt: system_prompt(&Surroundings { policy, mode, tools: &tools, context }),
             tools,
+            agent_dir: None,
             resume: begin.resume,
             turns: u64::try_from(begin.task.turns).unwrap_or(0),
             events,

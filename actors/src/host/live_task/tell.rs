@@ -61,7 +61,11 @@ impl LiveTask {
         self.state = State::InTurn(Turn { number: None, text: None, cancelled: None, settled: false, limit });
         // Sent before anything else, so that a cancellation comes after it.
         let backend: &actix::Recipient<FollowUpAgent> = self.parts.preset.backend.recipient();
-        let sent = backend.send(FollowUpAgent { task_id: self.parts.task_id.clone(), prompt: text });
+        let sent = backend.send(FollowUpAgent {
+            task_id: self.parts.task_id.clone(),
+            prompt: text,
+            conversation: None,
+        });
         let told = timeout(self.parts.real(START_LIMIT), sent);
         ctx.spawn(told.into_actor(self).map(|told, actor, ctx| {
             let failure = match told {

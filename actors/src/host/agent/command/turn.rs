@@ -16,7 +16,7 @@ impl Handler<FollowUpAgent> for CommandBackend {
 
     fn handle(
         &mut self,
-        FollowUpAgent { task_id, prompt }: FollowUpAgent,
+        FollowUpAgent { task_id, prompt, .. }: FollowUpAgent,
         ctx: &mut Context<Self>,
     ) -> Self::Result {
         let agent = self.agents.get_mut(&task_id).filter(|agent| !agent.disposed).ok_or(AgentError::Gone)?;

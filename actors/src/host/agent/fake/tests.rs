@@ -67,6 +67,7 @@ impl Bench {
             mode: SandboxMode::WorkspaceWrite,
             tools: ["read", "write"].map(str::to_owned).into(),
             system_prompt: "you are in t".to_owned(),
+            agent_dir: None,
             resume: false,
             turns: 3,
             events: self.listener.clone(),
@@ -89,7 +90,8 @@ impl Bench {
     }
 
     async fn tell(&self, script: &str) -> Result<(), AgentError> {
-        self.send(FollowUpAgent { task_id: "t".to_owned(), prompt: script.to_owned() }).await
+        self.send(FollowUpAgent { task_id: "t".to_owned(), prompt: script.to_owned(), conversation: None })
+            .await
     }
 
     async fn settle(&self) -> Vec<AgentEvent> {

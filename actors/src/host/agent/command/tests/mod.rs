@@ -107,6 +107,7 @@ impl Bench {
             mode: SandboxMode::WorkspaceWrite,
             tools: vec!["bash".to_owned()],
             system_prompt: String::new(),
+            agent_dir: None,
             resume: false,
             turns: 0,
             events: self.listener.clone(),
@@ -127,7 +128,8 @@ impl Bench {
     }
 
     async fn tell(&self, prompt: &str) -> Result<(), AgentError> {
-        self.send(FollowUpAgent { task_id: "t".to_owned(), prompt: prompt.to_owned() }).await
+        self.send(FollowUpAgent { task_id: "t".to_owned(), prompt: prompt.to_owned(), conversation: None })
+            .await
     }
 
     async fn cancel(&self) {
