@@ -49,7 +49,6 @@ pub fn serve(
         let app = App::new()
             .app_data(access.clone())
             .app_data(console.clone())
-            .app_data(Data::new(services.host.clone()))
             .wrap(from_fn(guard))
             .service(scope(services).wrap(from_fn(admit)))
             .default_service(web::to(page));

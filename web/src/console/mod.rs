@@ -2,6 +2,7 @@
 //!
 //! A one-time code in a link, which only this machine's user can see, buys a cookie. Neither is kept but as a hash, in memory.
 
+mod assets;
 pub(crate) mod code;
 mod page;
 

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::{Mutex, OnceLock};
 
 use super::*;
-use crate::host::tests::stub::{ROOT, args_of_all};
+use crate::host::tests::stub::args_of_all;
 
 #[actix_web::test]
 async fn a_code_signs_one_browser_in_once() {
@@ -53,11 +53,75 @@ async fn the_page_is_for_those_who_signed_in_and_carries_the_token_in_one_script
             server.token
         );
         assert!(answer.body.contains(&script), "{}", answer.body);
-        assert_eq!(answer.body.matches("<script").count(), 1);
-        assert!(answer.body.contains("/sandbox/&lt;b&gt;&quot;&amp;") && !answer.body.contains(ROOT));
+        assert_eq!(
+            answer.body.matches("<script").count(),
+            1 + answer.body.matches("<script type=\"module\"").count()
+        );
         nonces.push(nonce.to_owned());
     }
     assert_ne!(nonces[0], nonces[1]);
+}
+
+/// The value of the first attribute of that name.
+fn attribute<'a>(html: &'a str, name: &str) -> &'a str {
+    let (_, value) = html.split_once(&format!(" {name}=\"")).unwrap_or_else(|| panic!("no {name}: {html}"));
+    value.split('"').next().unwrap()
+}
+
+#[actix_web::test]
+async fn the_files_of_the_pages_are_kept_by_browsers_for_as_long_as_they_are_these() {
+    let server = start().await;
+    let page = server.get("/", &server.signed_in().await).await;
+    let (_, script) = page.body.split_once("<script type=\"module\"").unwrap();
+    let path = attribute(script, "src");
+    let plain = server.get(path, "").await;
+    assert_eq!((plain.status, plain.header("content-type")), (200, Some("text/javascript; charset=utf-8")));
+    assert_eq!(plain.header("cache-control"), Some("private, max-age=31536000, immutable"));
+    assert_eq!((plain.header("content-encoding"), plain.header("vary")), (None, Some("accept-encoding")));
+    let none = server.get(path, "Accept-Encoding: br, gzip;q=0\r\n").await;
+    assert_eq!((none.header("content-encoding"), &none.body), (None, &plain.body));
+    let other_release = path.replacen("/assets/", "/assets/0", 1);
+    let version = path.split('/').nth(2).unwrap();
+    for other in [
+        other_release.as_str(),
+        "/assets",
+        "/assets/",
+        &format!("/assets/{version}"),
+        &format!("/assets/{version}/"),
+        &format!("/assets/{version}/nothing.js"),
+        &format!("/assets/{version}/../{version}/app.js"),
+        &format!("/assets/{version}//app.js"),
+        &format!("/assets/{version}/%61pp.js"),
+        &format!("/assets/{version}/index.html"),
+        &format!("/assets/{version}/../../Cargo.toml"),
+        &format!("/assets/{version}//etc/passwd"),
+    ] {
+        assert_eq!(server.get(other, "").await.refusal(), (404, "NOT_FOUND".to_owned()), "{other}");
+    }
+    let posted = server.post(path, "", "").await;
+    assert_eq!((posted.status, posted.header("allow")), (405, Some("get")));
+}
+
+#[actix_web::test]
+async fn the_files_of_the_pages_are_sent_packed_to_whoever_unpacks() {
+    let server = start().await;
+    let page = server.get("/", &server.signed_in().await).await;
+    let (_, script) = page.body.split_once("<script type=\"module\"").unwrap();
+    let request = |encodings: &str| {
+        let path = attribute(script, "src");
+        let host = server.host();
+        format!("GET {path} HTTP/1.1\r\n{host}Accept-Encoding: {encodings}\r\nConnection: close\r\n\r\n")
+    };
+    for encodings in ["gzip", "gzip, deflate, br, zstd", "br;q=1.0, GZIP;q=0.5"] {
+        let mut stream = server.connect().await;
+        stream.write_all(request(encodings).as_bytes()).await.unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).await.unwrap();
+        let end = answer.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
+        let head = String::from_utf8(answer[..end].to_vec()).unwrap().to_ascii_lowercase();
+        assert!(head.contains("content-encoding: gzip"), "{encodings}: {head}");
+        assert_eq!(&answer[end + 4..end + 6], [0x1f, 0x8b], "{encodings}");
+    }
 }
 
 #[actix_web::test]
