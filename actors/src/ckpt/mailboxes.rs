@@ -9,7 +9,7 @@ use crate::mailbox::{Carries, mailboxes};
 mailboxes! {
     /// The way to the checkpoint actors. Cheap enough to clone per connection; wrap it in an `Rc` or `Arc` to clone
     /// it per request.
-    pub struct Ckpt {
+    pub struct Ckpt of Snapshots {
         init: InitWorkspace,
         checkpoint: CreateCheckpoint,
         rollback: Rollback,
@@ -33,6 +33,12 @@ mailboxes! {
         undelivered_delete: Undelivered<DeleteSnapshot>,
         undelivered_undo: Undelivered<UndoRollback>,
         undelivered_recover: Undelivered<RecoverWorkspace>,
+    } and Keeper {
+        keep: KeepTree,
+        rewind: RewindTree,
+        undo_rewind: UndoRewindTree,
+        kept: ListKept,
+        forget: ForgetTree,
     }
 }
 

@@ -3,9 +3,11 @@
 mod collector;
 mod config;
 mod failure;
+mod keeper_actor;
 mod mailboxes;
 mod messages;
 mod operations;
+mod path_locks;
 mod reference;
 mod retention;
 mod shown;
@@ -19,6 +21,7 @@ use std::sync::Arc;
 
 use cofferdam_storage::ckpt::{Backend, Error};
 use cofferdam_storage::clock::Clock;
+use tokio::task::spawn_blocking;
 
 pub use config::{ConfigFile, ConfigSource, Installation};
 pub use failure::{Failure, RoutingError, Trouble};
@@ -43,4 +46,17 @@ pub struct Parts {
 /// defaults are in effect until a reload.
 pub async fn start(parts: Parts) -> Result<Ckpt, Error> {
     snapshot_actor::start(parts).await
+}
+
+/// Runs something that may block on a thread where it may. A panic becomes a failure.
+async fn blocking<T, E>(work: impl FnOnce() -> Result<T, E> + Send + 'static) -> Result<T, Failure>
+where
+    T: Send + 'static,
+    E: Into<Trouble> + Send + 'static,
+{
+    match spawn_blocking(work).await {
+        Ok(result) => result.map_err(|error| error.into().into()),
+        Err(error) if error.is_panic() => Err(RoutingError::Panicked.into()),
+        Err(_) => Err(RoutingError::Stopping.into()),
+    }
 }

@@ -109,6 +109,8 @@ struct State {
     directories: BTreeMap<PathBuf, (u32, u64)>,
     links: HashMap<PathBuf, PathBuf>,
     workspaces: BTreeMap<WorkspaceId, WorkspaceState>,
+    /// Directories that are kept apart from them.
+    kept: BTreeMap<WorkspaceId, WorkspaceState>,
     /// Content of each workspace's newest snapshot.
     newest: HashMap<WorkspaceId, (SnapshotId, u64)>,
     calls: Vec<String>,
@@ -207,9 +209,10 @@ impl FakeBackend {
 
     /// The calls so far, without those that only look.
     pub(crate) fn changes(&self) -> Vec<String> {
-        let looks = ["workspaces", "canonical", "usage", "collect"];
+        let looks = ["workspaces", "kept", "canonical", "usage", "collect"];
         let calls = self.state().calls.clone();
-        calls.into_iter().filter(|call| !looks.iter().any(|look| call.starts_with(look))).collect()
+        let is_look = |call: &String| looks.contains(&call.split(' ').next().unwrap_or_default());
+        calls.into_iter().filter(|call| !is_look(call)).collect()
     }
 
     /// How often it was called by that name.
@@ -262,7 +265,10 @@ impl State {
     }
 
     fn workspace(&mut self, id: &WorkspaceId) -> Result<&mut WorkspaceState> {
-        self.workspaces.get_mut(id).ok_or_else(|| Error::WorkspaceNotFound(id.clone()))
+        self.workspaces
+            .get_mut(id)
+            .or_else(|| self.kept.get_mut(id))
+            .ok_or_else(|| Error::WorkspaceNotFound(id.clone()))
     }
 
     fn content(&mut self, id: &WorkspaceId) -> Result<u64> {
@@ -306,7 +312,7 @@ impl Backend for FakeBackend {
             ..snapshot(new.id.as_str())
         };
         match state.newest.get(workspace) {
-            _ if content == 0 => return Ok(Checkpointed::EmptyWorkspace),
+            _ if content == 0 && !new.even_empty => return Ok(Checkpointed::EmptyWorkspace),
             Some((newest, same)) if new.skip_unchanged && *same == content => {
                 return Ok(Checkpointed::Unchanged(newest.clone()));
             }
@@ -371,6 +377,30 @@ impl Backend for FakeBackend {
         state.workspace(workspace)?;
         state.workspaces.remove(workspace);
         Ok(())
+    }
+
+    fn keep(&self, dir: &Path) -> Result<WorkspaceState> {
+        let mut state = self.enter("keep", dir.display())?;
+        let missing = |_| Error::InvalidPath(format!("path does not exist: {}", dir.display()));
+        let path = state.resolve(dir).map_err(missing)?;
+        let owner = state.directories[&path].0;
+        if let Some(there) = state.kept.values().find(|one| one.workspace.path == path) {
+            return Ok(there.clone());
+        }
+        let id = WorkspaceId::from_digest([255, 0, state.kept.len() as u8], 1);
+        let kept =
+            WorkspaceState { workspace: Workspace { id: id.clone(), path, owner }, snapshots: Vec::new() };
+        state.kept.insert(id, kept.clone());
+        Ok(kept)
+    }
+
+    fn kept(&self) -> Result<Vec<WorkspaceState>> {
+        Ok(self.enter("kept", "")?.kept.values().cloned().collect())
+    }
+
+    fn forget_kept(&self, workspace: &WorkspaceId) -> Result<()> {
+        let forgotten = self.enter("forget", workspace)?.kept.remove(workspace);
+        forgotten.map(drop).ok_or_else(|| Error::WorkspaceNotFound(workspace.clone()))
     }
 
     fn trash(&self, _: &Peer) -> Result<Vec<Trashed>> {

@@ -55,6 +55,22 @@ pub trait Backend: Send + Sync + 'static {
     /// Unregisters; the directory stays as it is, the snapshots go to the trash.
     fn recover(&self, peer: &Peer, workspace: &WorkspaceId) -> Result<()>;
 
+    /// Registers a directory (absolute, no link) for the program's own checkpoints, apart from the workspaces that people
+    /// have, or finds it so registered; one that was replaced is adopted as [`Backend::init`] does. It may lie anywhere
+    /// but inside or around another such directory; below the state directory only where agents have theirs.
+    ///
+    /// [`checkpoint`](Backend::checkpoint), [`rollback`](Backend::rollback) and [`undo`](Backend::undo) take its id, and
+    /// its trees are collected and checked like any other. Nothing else here shows it, and for the registering of
+    /// workspaces it does not exist: the same directory, and ones around and inside it, may be workspaces besides.
+    fn keep(&self, dir: &Path) -> Result<WorkspaceState>;
+
+    /// Every directory that is registered so, with its snapshots, by id.
+    fn kept(&self) -> Result<Vec<WorkspaceState>>;
+
+    /// Ends the registration of such a directory and removes all its snapshots at once. The directory stays as it is,
+    /// and may be gone already.
+    fn forget_kept(&self, workspace: &WorkspaceId) -> Result<()>;
+
     /// What is in the trash, of workspaces that were this peer's, in the order in which it was captured.
     fn trash(&self, peer: &Peer) -> Result<Vec<Trashed>>;
 

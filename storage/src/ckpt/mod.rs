@@ -25,4 +25,4 @@ mod view;
 pub use backend::Backend;
 pub use error::{Error, Obstacle, Result};
 pub use model::*;
-pub use store::{Store, StoreOptions, check_state_dir};
+pub use store::{AGENT_DIRS, Store, StoreOptions, check_state_dir};

@@ -60,6 +60,8 @@ pub struct NewSnapshot {
     pub pin: bool,
     /// Answer [`Checkpointed::Unchanged`] instead of storing a tree equal to the newest snapshot's.
     pub skip_unchanged: bool,
+    /// Store an empty directory's tree too instead of answering [`Checkpointed::EmptyWorkspace`].
+    pub even_empty: bool,
 }
 
 /// What became of a checkpoint.

@@ -35,12 +35,17 @@ mod sessions;
 /// Whom the API asks: stubs, and a host if one is given.
 pub(crate) fn services(host: Option<Host>) -> Services {
     Services {
-        ckpt: Stub { refusal: None, lost: None }.start().into(),
+        ckpt: ckpt(Stub { refusal: None, lost: None }),
         sessions: sessions::Stub { refusal: None }.start().into(),
         host,
         streams: EventStreams::new(CancellationToken::new()),
         console: None,
     }
+}
+
+fn ckpt(stub: Stub) -> Ckpt {
+    let stub = stub.start();
+    Ckpt::from((stub.clone(), stub))
 }
 
 /// Answers with what it was asked, or refuses.
@@ -150,6 +155,7 @@ macro_rules! never {
 }
 never!(InitWorkspace CreateCheckpoint Rollback DeleteSnapshot ListSnapshots DiffSnapshots Cleanup GetConfig);
 never!(ReloadConfig RecoverWorkspace HealthAdvisory);
+never!(KeepTree RewindTree UndoRewindTree ListKept ForgetTree);
 never!(Undelivered<CreateCheckpoint> Undelivered<DeleteSnapshot> Undelivered<RecoverWorkspace>);
 
 /// Sends one request in the name of user 1001, or of nobody.
@@ -158,7 +164,7 @@ async fn send(
     peer: Option<Peer>,
     request: TestRequest,
 ) -> (StatusCode, String, Value) {
-    let ckpt = Stub { refusal, lost: None }.start().into();
+    let ckpt = ckpt(Stub { refusal, lost: None });
     ask(scope(Services { ckpt, ..services(None) }), peer, request).await
 }
 
@@ -258,7 +264,7 @@ async fn each_route_asks_the_actors_and_shows_their_answer() {
 #[actix_web::test]
 async fn an_undo_whose_client_goes_away_is_carried_out_and_its_answer_called_undelivered() {
     let (sender, mut lost) = mpsc::unbounded_channel();
-    let ckpt = Stub { refusal: None, lost: Some(sender) }.start().into();
+    let ckpt = ckpt(Stub { refusal: None, lost: Some(sender) });
     let scope = scope(Services { ckpt, ..services(None) });
     let mut asked = Box::pin(ask(scope, somebody(), post("/api/v1/ckpt/undo", &json!({"workspace": "/p"}))));
     // As far as it gets without the actors.

@@ -1,6 +1,6 @@
 //! What the checkpoint actors can be asked: one message per request of the wire, and what the wire cannot carry.
 //!
-//! Each says in whose name it is asked. A workspace argument is the text as the client sent it: a workspace id or an
+//! Each but those of [`kept`] says in whose name it is asked. A workspace argument is the text as the client sent it: a workspace id or an
 //! absolute path. A snapshot argument is an id or a unique prefix of one.
 
 mod checkpoint;
@@ -8,6 +8,7 @@ mod config;
 mod delete;
 mod diff;
 mod init;
+mod kept;
 mod list;
 mod recover;
 mod rollback;
@@ -21,6 +22,7 @@ pub use config::{GetConfig, ReloadConfig};
 pub use delete::{Cleanup, DeleteSnapshot};
 pub use diff::DiffSnapshots;
 pub use init::InitWorkspace;
+pub use kept::{ForgetTree, KeepTree, ListKept, RewindTree, UndoRewindTree};
 pub use list::{ListSnapshots, ListedWorkspace, SnapshotList, SnapshotWarnings};
 pub use recover::RecoverWorkspace;
 pub use rollback::{GetLastRollback, LastDone, LastRollback, Rollback, RollbackDone, UndoDone, UndoRollback};

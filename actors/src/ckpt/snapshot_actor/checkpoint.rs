@@ -25,7 +25,7 @@ impl SnapshotActor {
         };
         Box::pin(self.find_or_init(&peer, &workspace).and_then(move |found, actor, _| {
             let skip_unchanged = actor.settings.skip_unchanged;
-            let new = NewSnapshot { id, message, metadata, pin, skip_unchanged };
+            let new = NewSnapshot { id, message, metadata, pin, skip_unchanged, even_empty: false };
             actor.write(found.id, workspace, peer, Checkpoint(new))
         }))
     }

@@ -1,13 +1,12 @@
 //! Which workspace a client means, and registering the one it means.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use actix::prelude::*;
 use cofferdam_protocol::ckpt::WorkspaceId;
 use cofferdam_storage::peer::Peer;
-use tokio::sync::{Mutex, OwnedMutexGuard};
+use tokio::sync::OwnedMutexGuard;
 
 use super::super::operations::Refresh;
 use super::registry::{Lookup, Registered};
@@ -19,22 +18,6 @@ pub(super) struct Found {
     pub(super) id: WorkspaceId,
     /// Whether this very request registered it.
     pub(super) fresh: bool,
-}
-
-/// One lock per path that is being registered, so that two requests give one registration.
-#[derive(Default)]
-pub(super) struct InitLocks(HashMap<PathBuf, Weak<Mutex<()>>>);
-
-impl InitLocks {
-    fn lock(&mut self, path: PathBuf) -> impl Future<Output = OwnedMutexGuard<()>> + use<> {
-        self.0.retain(|_, lock| lock.strong_count() > 0);
-        let lock = self.0.get(&path).and_then(Weak::upgrade).unwrap_or_else(|| {
-            let lock = Arc::default();
-            self.0.insert(path, Arc::downgrade(&lock));
-            lock
-        });
-        lock.lock_owned()
-    }
 }
 
 impl SnapshotActor {

@@ -33,11 +33,12 @@ use tokio::sync::{Mutex, Semaphore};
 use tokio::task::spawn_blocking;
 
 use super::collector::{Collect, CollectorActor};
-use super::failure::{Failure, RoutingError, Trouble};
+use super::failure::{Failure, RoutingError};
+use super::keeper_actor::KeeperActor;
 use super::mailboxes::Ckpt;
+use super::path_locks::PathLocks;
 use super::workspace_actor::{View, WorkspaceActor, Writer};
-use super::{Parts, messages};
-use find::InitLocks;
+use super::{Parts, blocking, messages};
 use registry::Registry;
 use repeats::Repeats;
 
@@ -59,7 +60,8 @@ pub(super) struct SnapshotActor {
     parts: Parts,
     make_writer: MakeWriter,
     registry: Registry,
-    init_locks: InitLocks,
+    /// So that two requests for a new path give one registration.
+    init_locks: PathLocks,
     settings: Config,
     /// Two reloads at once must not end with the older one's settings.
     reloading: Arc<Mutex<()>>,
@@ -89,17 +91,18 @@ pub(super) async fn start(parts: Parts) -> Result<Ckpt, Error> {
             tracing::warn!(%error, "the space of the store's filesystem is not known");
             FsUsage::default()
         });
-        Ok((backend.workspaces()?, settings, usage))
+        Ok((backend.workspaces()?, backend.kept()?, settings, usage))
     };
-    let (states, settings, usage) =
+    let (states, kept, settings, usage) =
         spawn_blocking(load).await.map_err(|error| Error::Catalog(format!("cannot be read: {error}")))??;
     let collector = CollectorActor::new(Arc::clone(&parts.backend)).start().recipient();
     let (backend, clock) = (Arc::clone(&parts.backend), Arc::clone(&parts.clock));
     let make_writer = Box::new(move |view| {
         Writer::from(WorkspaceActor::new(Arc::clone(&backend), Arc::clone(&clock), view).start())
     });
+    let keeper = KeeperActor::new(Arc::clone(&parts.backend), collector.clone(), kept).start();
     let actor = SnapshotActor::new(parts, make_writer, collector, settings, usage, states);
-    Ok(Ckpt::from(actor.start()))
+    Ok(Ckpt::from((actor.start(), keeper)))
 }
 
 impl SnapshotActor {
@@ -120,7 +123,7 @@ impl SnapshotActor {
             parts,
             make_writer,
             registry,
-            init_locks: InitLocks::default(),
+            init_locks: PathLocks::default(),
             settings,
             reloading: Arc::default(),
             repeats: Repeats::default(),
@@ -164,17 +167,4 @@ fn done<T: 'static>(answer: T) -> Step<T> {
 /// A refusal.
 fn refuse<T: 'static>(failure: impl Into<Failure>) -> Step<T> {
     Box::pin(fut::ready(Err(failure.into())))
-}
-
-/// Runs something that may block on a thread where it may. A panic becomes a failure.
-async fn blocking<T, E>(work: impl FnOnce() -> Result<T, E> + Send + 'static) -> Result<T, Failure>
-where
-    T: Send + 'static,
-    E: Into<Trouble> + Send + 'static,
-{
-    match spawn_blocking(work).await {
-        Ok(result) => result.map_err(|error| error.into().into()),
-        Err(error) if error.is_panic() => Err(RoutingError::Panicked.into()),
-        Err(_) => Err(RoutingError::Stopping.into()),
-    }
 }

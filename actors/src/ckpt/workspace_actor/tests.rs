@@ -63,7 +63,14 @@ impl Workspace {
 
 fn checkpoint(id: &str) -> Checkpoint {
     let id = SnapshotId::new(id).unwrap();
-    Checkpoint(NewSnapshot { id, message: None, metadata: None, pin: false, skip_unchanged: false })
+    Checkpoint(NewSnapshot {
+        id,
+        message: None,
+        metadata: None,
+        pin: false,
+        skip_unchanged: false,
+        even_empty: false,
+    })
 }
 
 fn delete(snapshot: &str, force: bool) -> Delete {

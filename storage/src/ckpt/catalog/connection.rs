@@ -17,7 +17,7 @@ use crate::sqlite;
 const MIGRATIONS: EmbeddedMigrations = embed_migrations!("migrations/ckpt");
 
 /// How many migrations there are: the newest `user_version` this program knows.
-pub(super) const SCHEMA_VERSION: u32 = 1;
+pub(super) const SCHEMA_VERSION: u32 = 2;
 
 /// What `application_id` is.
 const APPLICATION_ID: u32 = 0x436f_6664;

@@ -10,6 +10,7 @@ diesel::table! {
         registered_at -> BigInt,
         forgotten_at -> Nullable<BigInt>,
         last_capture -> Nullable<Binary>,
+        kept -> Bool,
     }
 }
 

@@ -360,7 +360,7 @@ impl Catalog {
 
     /// Every snapshot there is.
     pub(crate) fn every_tree(&self) -> Result<Vec<KnownTree>> {
-        type Row = (i64, String, String, Option<i64>, bool, Vec<u8>, Vec<u8>);
+        type Row = (i64, String, String, Option<i64>, bool, Vec<u8>, Vec<u8>, bool);
         self.read(|database| {
             let rows: Vec<Row> = snapshots::table
                 .inner_join(workspaces::table)
@@ -373,18 +373,20 @@ impl Catalog {
                     snapshots::missing,
                     snapshots::manifest,
                     workspaces::path,
+                    workspaces::kept,
                 ))
                 .load(database)?;
-            let tree = |(key, kind, name, trashed_at, missing, manifest, path): Row| {
-                let what = match kind == USER {
-                    true => "snapshot",
-                    false => "safety snapshot",
+            let tree = |(key, kind, name, trashed_at, missing, manifest, path, kept): Row| {
+                let what = match (kind == USER, kept) {
+                    (true, false) => "snapshot",
+                    (true, true) => "the program's own snapshot",
+                    (false, _) => "safety snapshot",
                 };
                 let trashed = trashed_at.map_or("", |_| " (in the trash)");
                 Ok(KnownTree {
                     key,
                     name: format!("{what} '{name}' of {}{trashed}", escape(&path)),
-                    shown: kind == USER && trashed_at.is_none(),
+                    shown: kind == USER && trashed_at.is_none() && !kept,
                     missing,
                     manifest: object_id(&manifest)?,
                 })

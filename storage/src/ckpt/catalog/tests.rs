@@ -15,7 +15,7 @@ use crate::fs::FileIdentity;
 
 fn register(catalog: &Catalog, path: &str) -> Result<(), Error> {
     let identity = FileIdentity::from_bytes(b"identity");
-    catalog.register(Path::new(path), 7, &identity, WallTime(1)).map(drop)
+    catalog.register(Path::new(path), 7, &identity, false, WallTime(1)).map(drop)
 }
 
 #[derive(QueryableByName)]
@@ -34,8 +34,8 @@ fn the_schema_of_a_version_is_frozen() {
                  WHERE name NOT LIKE '%diesel%' ORDER BY name";
     let lines: Vec<Line> = catalog.read(|database| Ok(diesel::sql_query(query).load(database)?)).unwrap();
     let schema: String = lines.into_iter().map(|row| row.line + "\n").collect();
-    assert_eq!(connection::SCHEMA_VERSION, 1);
-    assert_eq!(schema, include_str!("frozen/v1.sql"));
+    assert_eq!(connection::SCHEMA_VERSION, 2);
+    assert_eq!(schema, include_str!("frozen/v2.sql"));
 }
 
 #[test]

@@ -17,13 +17,13 @@ use crate::clock::WallTime;
 type Row = (Raw, String, Option<i64>, String, Vec<u8>, i64);
 
 impl Catalog {
-    /// Everything in the trash, in the order in which it was captured; `kept` nanoseconds after it got there it may be
+    /// Everything in the trash but what was of kept directories, in the order in which it was captured; `kept` nanoseconds after it got there it may be
     /// purged.
     pub(crate) fn trash(&self, kept: i64) -> Result<Vec<Trashed>> {
         self.read(|database| {
             let rows: Vec<Row> = snapshots::table
                 .inner_join(workspaces::table)
-                .filter(snapshots::trashed_at.is_not_null())
+                .filter(snapshots::trashed_at.is_not_null().and(workspaces::kept.eq(false)))
                 .order(snapshots::key)
                 .select((
                     Raw::as_select(),
@@ -52,7 +52,7 @@ impl Catalog {
             let row: Option<(Vec<u8>, i64)> = snapshots::table
                 .inner_join(workspaces::table)
                 .filter(snapshots::key.eq(key(item)?))
-                .filter(snapshots::trashed_at.is_not_null())
+                .filter(snapshots::trashed_at.is_not_null().and(workspaces::kept.eq(false)))
                 .select((snapshots::manifest, workspaces::owner))
                 .get_result(database)
                 .optional()?;
@@ -77,7 +77,7 @@ impl Catalog {
             let found: Option<(Raw, String, i64)> = snapshots::table
                 .inner_join(workspaces::table)
                 .filter(snapshots::key.eq(key(item)?))
-                .filter(snapshots::trashed_at.is_not_null())
+                .filter(snapshots::trashed_at.is_not_null().and(workspaces::kept.eq(false)))
                 .select((Raw::as_select(), snapshots::kind, workspaces::owner))
                 .get_result(database)
                 .optional()?;

@@ -1,4 +1,6 @@
-//! Registered directories.
+//! Registered directories: workspaces that people have, and directories that the program keeps for itself.
+//!
+//! The two know nothing of each other: one path may be registered as both, with an id each.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -27,6 +29,8 @@ pub(crate) struct WorkspaceRow {
     pub(crate) identity: FileIdentity,
     /// The manifest for which the stat cache was last committed.
     pub(crate) last_capture: Option<ObjectId>,
+    /// Whether it is the program's own business; nobody has it as a workspace.
+    pub(crate) kept: bool,
 }
 
 /// What became of a registration.
@@ -49,6 +53,7 @@ struct Raw {
     owner: i64,
     identity: Vec<u8>,
     last_capture: Option<Vec<u8>>,
+    kept: bool,
 }
 
 impl Raw {
@@ -62,12 +67,13 @@ impl Raw {
             },
             identity: FileIdentity::from_bytes(&self.identity),
             last_capture: self.last_capture.as_deref().map(object_id).transpose()?,
+            kept: self.kept,
         })
     }
 }
 
 impl Catalog {
-    /// Every registered workspace, by id.
+    /// Every registered directory, kept ones too, by id.
     pub(crate) fn workspaces(&self) -> Result<Vec<WorkspaceRow>> {
         self.read(|database| {
             let rows = registered().order(workspaces::id).load(database)?;
@@ -75,7 +81,7 @@ impl Catalog {
         })
     }
 
-    /// The registered workspace of that id.
+    /// The registered directory of that id.
     pub(crate) fn workspace(&self, id: &WorkspaceId) -> Result<Option<WorkspaceRow>> {
         self.read(|database| {
             let row = registered().filter(workspaces::id.eq(id.as_str())).get_result(database).optional()?;
@@ -84,17 +90,22 @@ impl Catalog {
     }
 
     /// Registers the directory at a canonical path, or finds it registered. One of another owner ends the old
-    /// registration as [`Catalog::forget`] does: its snapshots are none of the new owner's business.
+    /// registration as [`Catalog::forget`] does: its snapshots are none of the new owner's business. `kept`: as one of
+    /// the program's own; as what else the path is registered does not matter.
     pub(crate) fn register(
         &self,
         path: &Path,
         owner: u32,
         identity: &FileIdentity,
+        kept: bool,
         now: WallTime,
     ) -> Result<Registered> {
         self.write_roots(|database| {
             let bytes = path.as_os_str().as_bytes();
-            let known = registered().filter(workspaces::path.eq(bytes)).get_result(database).optional()?;
+            let known = registered()
+                .filter(workspaces::path.eq(bytes).and(workspaces::kept.eq(kept)))
+                .get_result(database)
+                .optional()?;
             let known = known.map(Raw::row).transpose()?;
             match known {
                 Some(row) if row.workspace.owner == owner && row.identity == *identity => {
@@ -117,7 +128,7 @@ impl Catalog {
                 Some(row) => forget(database, row.key, now)?,
                 None => {}
             }
-            let id = free_id(database, path)?;
+            let id = free_id(database, path, kept)?;
             diesel::insert_into(workspaces::table)
                 .values((
                     workspaces::id.eq(id.as_str()),
@@ -125,6 +136,7 @@ impl Catalog {
                     workspaces::owner.eq(i64::from(owner)),
                     workspaces::identity.eq(identity.as_bytes()),
                     workspaces::registered_at.eq(now.0),
+                    workspaces::kept.eq(kept),
                 ))
                 .execute(database)?;
             let key = last_key(database)?;
@@ -134,6 +146,7 @@ impl Catalog {
                 workspace,
                 identity: identity.clone(),
                 last_capture: None,
+                kept,
             }))
         })
     }
@@ -141,6 +154,18 @@ impl Catalog {
     /// Ends a registration; its snapshots go to the trash.
     pub(crate) fn forget(&self, workspace: i64, now: WallTime) -> Result<()> {
         self.with_spare(|| self.write_roots(|database| forget(database, workspace, now)))
+    }
+
+    /// Ends a registration, and all there is of it goes with it.
+    pub(crate) fn erase(&self, workspace: i64) -> Result<()> {
+        self.with_spare(|| {
+            self.write_roots(|database| {
+                diesel::delete(snapshots::table.filter(snapshots::workspace.eq(workspace)))
+                    .execute(database)?;
+                diesel::delete(workspaces::table.find(workspace)).execute(database)?;
+                Ok(())
+            })
+        })
     }
 }
 
@@ -161,12 +186,16 @@ fn forget(database: &mut SqliteConnection, workspace: i64, now: WallTime) -> Att
     Ok(())
 }
 
+/// The number at which ids of kept directories begin, so that nobody can tell from a workspace's id that one is there.
+const KEPT_FROM: u32 = 1 << 31;
+
 /// `ws-` and the first three bytes of the path's SHA-256, with `-2`, `-3`, … where another path has them.
-fn free_id(database: &mut SqliteConnection, path: &Path) -> Attempt<WorkspaceId> {
+fn free_id(database: &mut SqliteConnection, path: &Path, kept: bool) -> Attempt<WorkspaceId> {
     let taken: Vec<String> =
         workspaces::table.filter(workspaces::forgotten_at.is_null()).select(workspaces::id).load(database)?;
     let digest = digest(path.as_os_str());
-    let free = (1..=u32::MAX)
+    let numbers = if kept { KEPT_FROM..u32::MAX } else { 1..KEPT_FROM };
+    let free = numbers
         .map(|nth| WorkspaceId::from_digest(digest, nth))
         .find(|id| !taken.iter().any(|taken| taken == id.as_str()));
     free.ok_or_else(|| damaged("the list of workspaces"))

@@ -38,7 +38,7 @@ impl Store {
         };
         self.capture_live(peer, &held, |captured| {
             skipped = match &newest {
-                _ if captured.manifest.entries == 0 => Some(Checkpointed::EmptyWorkspace),
+                _ if captured.manifest.entries == 0 && !new.even_empty => Some(Checkpointed::EmptyWorkspace),
                 Some(newest) if newest.manifest == captured.id => {
                     Some(Checkpointed::Unchanged(newest.snapshot.id.clone()))
                 }

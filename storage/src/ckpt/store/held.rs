@@ -41,24 +41,32 @@ impl Store {
         row.ok_or_else(|| Error::WorkspaceNotFound(workspace.clone()))
     }
 
-    /// The same; what is another user's does not exist.
+    /// The same; what is another user's, or kept, does not exist.
     pub(super) fn visible(&self, peer: &Peer, workspace: &WorkspaceId) -> Result<WorkspaceRow> {
         let row = self.registered(workspace)?;
-        match peer.is_privileged() || peer.uid == row.workspace.owner {
+        match !row.kept && (peer.is_privileged() || peer.uid == row.workspace.owner) {
             true => Ok(row),
             false => Err(Error::WorkspaceNotFound(workspace.clone())),
+        }
+    }
+
+    /// The same; and for the daemon itself what is kept.
+    fn workable(&self, peer: &Peer, workspace: &WorkspaceId) -> Result<WorkspaceRow> {
+        match self.registered(workspace)? {
+            row if row.kept && peer.is_privileged() => Ok(row),
+            _ => self.visible(peer, workspace),
         }
     }
 
     /// Waits until nobody else works on the workspace, around it or inside it, finishes a rollback that was cut
     /// short, and opens its directory.
     pub(super) fn hold(&self, peer: &Peer, workspace: &WorkspaceId) -> Result<Held<'_>> {
-        let path = self.visible(peer, workspace)?.workspace.path;
+        let path = self.workable(peer, workspace)?.workspace.path;
         let began = self.clock.monotonic();
         let lock = self.locks.acquire(&path)?;
         let waited = self.clock.monotonic().saturating_sub(began);
         // Whoever held it before may have changed the registration.
-        let row = self.visible(peer, workspace)?;
+        let row = self.workable(peer, workspace)?;
         self.finish_rollbacks(&row)?;
         let root = {
             let _rights = peer.enter().context(|| "taking the peer's rights".to_owned())?;

@@ -11,6 +11,7 @@ use rustix::fs::{Mode, OFlags};
 
 use super::Store;
 use super::held::is_no_directory;
+use super::kept::{AGENT_DIRS, must_stand_alone};
 use crate::ckpt::catalog::{Registered, WorkspaceRow};
 use crate::ckpt::error::{Context, Error, Result};
 use crate::ckpt::model::{Workspace, WorkspaceState};
@@ -26,22 +27,31 @@ struct Candidate {
 
 impl Store {
     pub(super) fn init_workspace(&self, peer: &Peer, path: &Path) -> Result<WorkspaceState> {
+        self.register(peer, path, false)
+    }
+
+    /// Registers a directory, as a workspace or as one that is kept.
+    pub(super) fn register(&self, peer: &Peer, path: &Path, kept: bool) -> Result<WorkspaceState> {
         let candidate = {
             let _rights = peer.enter().context(|| "taking the peer's rights".to_owned())?;
-            self.examine(peer, path)?
+            self.examine(peer, path, kept)?
         };
         let Candidate { path, owner, identity } = &candidate;
         // Rules that look at other registrations, and the registration itself: one after another.
         let _registering = self.registering.lock().unwrap_or_else(PoisonError::into_inner);
-        let all = self.catalog.workspaces()?;
-        must_not_be_inside_another(&all, path, *owner)?;
+        let mut all = self.catalog.workspaces()?;
+        all.retain(|row| row.kept == kept);
+        match kept {
+            true => must_stand_alone(&all, path)?,
+            false => must_not_be_inside_another(&all, path, *owner)?,
+        }
         let is_other = |row: &WorkspaceRow| row.workspace.owner != *owner || row.identity != *identity;
         // Nobody may be at work on what stood here before when its registration passes to something else.
         let _lock = match all.iter().find(|row| row.workspace.path == *path) {
             Some(row) if is_other(row) => Some(self.locks.acquire(path)?),
             _ => None,
         };
-        let row = match self.catalog.register(path, *owner, identity, self.clock.wall())? {
+        let row = match self.catalog.register(path, *owner, identity, kept, self.clock.wall())? {
             Registered::Known(row) => row,
             Registered::New(row) | Registered::Adopted(row) => {
                 // Whatever cache has that name is of another directory; it would not be used, only kept.
@@ -63,7 +73,7 @@ impl Store {
     }
 
     /// Everything about the path that needs no other registration. Runs with the peer's rights.
-    fn examine(&self, peer: &Peer, given: &Path) -> Result<Candidate> {
+    fn examine(&self, peer: &Peer, given: &Path, kept: bool) -> Result<Candidate> {
         let bytes = given.as_os_str().as_bytes();
         if bytes.trim_ascii().is_empty() {
             return Err(invalid("workspace path is empty"));
@@ -91,8 +101,13 @@ impl Store {
         if path == Path::new("/") {
             return Err(invalid("root '/' is not a supported workspace; name a directory below it"));
         }
+        if kept && path != given {
+            return Err(invalid(format!("path leads elsewhere by a link: {}", given.display())));
+        }
         let state = self.places.state();
-        if path.starts_with(state) {
+        let agents = state.join(AGENT_DIRS);
+        let is_agents = kept && path.parent().is_some_and(|dir| dir.starts_with(agents));
+        if path.starts_with(state) && !is_agents {
             return Err(invalid(format!(
                 "path is inside the state directory ({}): {shown}",
                 state.display()
@@ -122,9 +137,18 @@ impl Store {
     }
 
     pub(super) fn forget_workspace(&self, peer: &Peer, workspace: &WorkspaceId) -> Result<()> {
-        let path = self.visible(peer, workspace)?.workspace.path;
-        let _lock = self.locks.acquire(&path)?;
-        let row = self.visible(peer, workspace)?;
+        let find = || self.visible(peer, workspace);
+        self.end_registration(find, |row| self.catalog.forget(row.key, self.clock.wall()))
+    }
+
+    /// Ends a registration once nobody works on the directory. `find` says which, before and after the wait.
+    pub(super) fn end_registration(
+        &self,
+        find: impl Fn() -> Result<WorkspaceRow>,
+        end: impl FnOnce(&WorkspaceRow) -> Result<()>,
+    ) -> Result<()> {
+        let _lock = self.locks.acquire(&find()?.workspace.path)?;
+        let row = find()?;
         // Half a rollback is no state to leave a directory in.
         match self.finish_rollbacks(&row) {
             Err(error @ (Error::WorkspaceGone(_) | Error::WorkspaceReplaced(_))) => {
@@ -132,8 +156,8 @@ impl Store {
             }
             finished => finished?,
         }
-        self.catalog.forget(row.key, self.clock.wall())?;
-        if let Err(error) = self.places.remove_cache(&self.disk, workspace) {
+        end(&row)?;
+        if let Err(error) = self.places.remove_cache(&self.disk, &row.workspace.id) {
             tracing::warn!(%error, "the stat cache of a forgotten workspace stays");
         }
         Ok(())

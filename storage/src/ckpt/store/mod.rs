@@ -10,6 +10,7 @@ mod collect;
 mod diff;
 mod held;
 mod init;
+mod kept;
 mod late;
 mod locks;
 mod metadata;
@@ -29,7 +30,7 @@ use std::sync::{Arc, Mutex};
 use cofferdam_protocol::ckpt::{SnapshotId, WorkspaceId};
 
 use super::backend::Backend;
-use super::catalog::{Catalog, SnapshotRow};
+use super::catalog::{Catalog, SnapshotRow, WorkspaceRow};
 use super::error::{Context, Error, Result};
 use super::format::{Manifest, ObjectId};
 use super::model::*;
@@ -43,6 +44,7 @@ use places::Places;
 use readers::Readers;
 
 pub use check::check_state_dir;
+pub use kept::AGENT_DIRS;
 
 /// The backend that works on any filesystem, without privileges.
 pub struct Store {
@@ -113,15 +115,12 @@ impl Store {
         Manifest::load(&*self.reader, id)
     }
 
-    fn snapshot_row(&self, workspace: i64, name: &SnapshotId) -> Result<SnapshotRow> {
-        self.catalog.snapshot(workspace, name)?.ok_or_else(|| Error::SnapshotNotFound(name.clone()))
-    }
-}
-
-impl Backend for Store {
-    fn workspaces(&self) -> Result<Vec<WorkspaceState>> {
+    /// The registered workspaces, or the directories that are kept apart from them, with their snapshots.
+    fn states(&self, kept: bool) -> Result<Vec<WorkspaceState>> {
         let mut snapshots = self.catalog.snapshots()?;
-        let state = |row: super::catalog::WorkspaceRow| WorkspaceState {
+        let mut rows = self.catalog.workspaces()?;
+        rows.retain(|row| row.kept == kept);
+        let state = |row: WorkspaceRow| WorkspaceState {
             snapshots: snapshots
                 .remove(&row.key)
                 .unwrap_or_default()
@@ -130,7 +129,17 @@ impl Backend for Store {
                 .collect(),
             workspace: row.workspace,
         };
-        Ok(self.catalog.workspaces()?.into_iter().map(state).collect())
+        Ok(rows.into_iter().map(state).collect())
+    }
+
+    fn snapshot_row(&self, workspace: i64, name: &SnapshotId) -> Result<SnapshotRow> {
+        self.catalog.snapshot(workspace, name)?.ok_or_else(|| Error::SnapshotNotFound(name.clone()))
+    }
+}
+
+impl Backend for Store {
+    fn workspaces(&self) -> Result<Vec<WorkspaceState>> {
+        self.states(false)
     }
 
     fn canonical(&self, peer: &Peer, path: &Path) -> Result<PathBuf> {
@@ -180,6 +189,18 @@ impl Backend for Store {
 
     fn recover(&self, peer: &Peer, workspace: &WorkspaceId) -> Result<()> {
         self.forget_workspace(peer, workspace)
+    }
+
+    fn keep(&self, dir: &Path) -> Result<WorkspaceState> {
+        self.keep_apart(dir)
+    }
+
+    fn kept(&self) -> Result<Vec<WorkspaceState>> {
+        self.states(true)
+    }
+
+    fn forget_kept(&self, workspace: &WorkspaceId) -> Result<()> {
+        self.erase_kept(workspace)
     }
 
     fn trash(&self, peer: &Peer) -> Result<Vec<Trashed>> {

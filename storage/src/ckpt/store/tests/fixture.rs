@@ -205,7 +205,14 @@ pub(super) fn id(name: &str) -> SnapshotId {
 }
 
 pub(super) fn named(name: &str) -> NewSnapshot {
-    NewSnapshot { id: id(name), message: None, metadata: None, pin: false, skip_unchanged: false }
+    NewSnapshot {
+        id: id(name),
+        message: None,
+        metadata: None,
+        pin: false,
+        skip_unchanged: false,
+        even_empty: false,
+    }
 }
 
 /// Takes a snapshot and says what became of it.

@@ -80,6 +80,6 @@ fn a_store_of_a_newer_version_is_not_touched() {
         other => panic!("{:?}", other.map(|_| ()).unwrap_err()),
     }
     assert!(std::fs::read(&file).unwrap() == before);
-    set_version(1);
+    set_version(2);
     place.open();
 }

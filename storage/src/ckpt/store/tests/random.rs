@@ -139,6 +139,7 @@ impl World {
             metadata: None,
             pin: pinned,
             skip_unchanged,
+            even_empty: false,
         };
         let before = Tree::read(&space.root);
         let done = self.store().checkpoint(&Peer::own(), &space.id, &new).unwrap();

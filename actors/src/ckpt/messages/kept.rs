@@ -1,0 +1,64 @@
+//! Checkpoints that the program takes for itself, of directories that are nobody's workspace.
+//!
+//! The host of agents sends these, and no adapter does: nothing that a client can ask shows such a directory or takes
+//! it as an argument, and the same directory may be a workspace besides. Paths are absolute; links on the way to a
+//! directory are resolved, the directory itself is none. Everything is done with the daemon's own rights.
+
+use std::path::PathBuf;
+
+use actix::Message;
+use cofferdam_storage::ckpt::{RolledBack, Snapshot, Undone};
+
+use crate::ckpt::Failure;
+
+/// Takes a snapshot of a directory, also of an empty one or of one that has not changed. It survives power loss when
+/// this is answered. A directory of which nothing is kept yet is registered, one that was replaced is taken over with
+/// its snapshots. A name that it has already is an error.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Message)]
+#[rtype(result = "Result<(), Failure>")]
+pub struct KeepTree {
+    /// Which directory.
+    pub dir: PathBuf,
+    /// The snapshot's name.
+    pub id: String,
+    /// JSON text; [`ListKept`] gives it back.
+    pub metadata: Option<String>,
+}
+
+/// Gives a directory exactly the tree of a snapshot: all of it, or after an error or a crash nothing. What it held before
+/// is kept for [`UndoRewindTree`]. A directory that was replaced since is an error.
+///
+/// Sent again, it does it again, and undo goes back to the tree in between. Who must be able to begin again after a
+/// crash and still go back to where it was keeps that tree first under a name of its own, and rewinds to that.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Message)]
+#[rtype(result = "Result<RolledBack, Failure>")]
+pub struct RewindTree {
+    /// Which directory.
+    pub dir: PathBuf,
+    /// The snapshot's whole name.
+    pub to: String,
+}
+
+/// Takes the newest rewinding of a directory back; sent again, takes that back.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Message)]
+#[rtype(result = "Result<Undone, Failure>")]
+pub struct UndoRewindTree {
+    /// Which directory.
+    pub dir: PathBuf,
+}
+
+/// The snapshots of a directory, in the order in which they were taken; none if it is not known. Answered from memory.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Message)]
+#[rtype(result = "Result<Vec<Snapshot>, Failure>")]
+pub struct ListKept {
+    /// Which directory.
+    pub dir: PathBuf,
+}
+
+/// Removes all snapshots of a directory at once and for good. It may be gone already, and need not be known.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Message)]
+#[rtype(result = "Result<(), Failure>")]
+pub struct ForgetTree {
+    /// Which directory.
+    pub dir: PathBuf,
+}
