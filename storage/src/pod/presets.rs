@@ -1,5 +1,6 @@
 //! Presets of agents' programs, from a TOML file. One that cannot be used stays in the list, with the reason.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
@@ -44,6 +45,10 @@ pub struct CommandPreset {
     /// What its standard output is.
     #[serde(default)]
     pub output: OutputForm,
+    /// Our names for its tools, by its own; a tool that is not here has the same name. For what it prints as `jsonl`, and for
+    /// `{agent_tools}`.
+    #[serde(default)]
+    pub tools: BTreeMap<String, String>,
 }
 
 /// One argument, or several that go together: those are left out if a placeholder in them stands for nothing.
@@ -74,6 +79,8 @@ pub enum OutputForm {
     /// Lines for people.
     #[default]
     Text,
+    /// A JSON object a line: the headless stream of the session contract, or one of those that common agent programs print.
+    Jsonl,
 }
 
 /// A preset that cannot be used.
@@ -192,6 +199,11 @@ impl CommandPreset {
         if let Some(path) = self.writable.iter().find(|path| !path.is_absolute()) {
             return Err(format!("writable has {}; name an absolute path", path.display()));
         }
+        if self.tools.iter().any(|(theirs, ours)| theirs.is_empty() || ours.is_empty()) {
+            return Err(
+                "tools has a name that is empty; write tools = { \"Its name\" = \"our name\" }".to_owned()
+            );
+        }
         if let Some(name) = self.env.iter().find(|name| name.is_empty() || name.contains(['=', '\0'])) {
             return Err(format!("env has {name:?}; name a variable"));
         }
@@ -227,11 +239,13 @@ mod tests {
     fn a_preset_says_only_what_differs_from_the_usual() {
         let text = "[[presets]]\nid = 'a'\nargv_first = ['p', ['--model', '{model}'], '{prompt}']\n\
                     [[presets]]\nid = 'b'\nname = 'B'\nargv_first = ['p']\nargv_follow_up = ['p', '-c']\nprompt = 'stdin'\n\
-                    needs = ['bash']\nfrom_home = ['.b']\nwritable = ['/b']\nenv = ['B']\noutput = 'text'\n";
+                    needs = ['bash']\nfrom_home = ['.b']\nwritable = ['/b']\nenv = ['B']\noutput = 'jsonl'\n\
+                    tools = { B = 'bash' }\n";
         let [Ok(a), Ok(b)] = &presets(text)[..] else { panic!("{:?}", presets(text)) };
         assert_eq!((a.name.as_str(), a.prompt, &a.argv_follow_up), ("a", PromptBy::Argument, &None));
         assert_eq!(a.argv_first[1], Argument::Together(vec!["--model".to_owned(), "{model}".to_owned()]));
-        assert_eq!((b.name.as_str(), b.prompt), ("B", PromptBy::Stdin));
+        assert_eq!((b.name.as_str(), b.prompt, b.output), ("B", PromptBy::Stdin, OutputForm::Jsonl));
+        assert_eq!((a.output, b.tools["B"].as_str()), (OutputForm::Text, "bash"));
         assert_eq!(b.argv_follow_up.as_ref().map(Vec::len), Some(2));
     }
 
@@ -252,6 +266,7 @@ mod tests {
             ("id = 'x'\nargv_first = ['p', '{prompt}']\nwritable = ['y']", "writable"),
             ("id = 'x'\nargv_first = ['p', '{prompt}']\nenv = ['A=b']", "env"),
             ("id = 'x'\nargv_first = ['p', '{prompt}']\noutput = 'xml'", "xml"),
+            ("id = 'x'\nargv_first = ['p', '{prompt}']\ntools = { A = '' }", "tools"),
             ("id = 'x'\nargv_first = ['p', '{prompt}']\nargv_frist = 1", "argv_frist"),
             ("id = 'good'\nargv_first = ['p', '{prompt}']", "another id"),
         ] {

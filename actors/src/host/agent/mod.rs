@@ -4,6 +4,7 @@
 pub mod command;
 #[cfg(any(test, feature = "fake-agent"))]
 pub mod fake;
+mod jsonl;
 
 use std::path::PathBuf;
 use std::sync::Arc;

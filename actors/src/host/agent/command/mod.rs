@@ -5,11 +5,12 @@
 //!
 //! - `shell`: the preset that is always there; others come from a file (`storage::pod::presets`);
 //! - `order`: what a supervisor is told; `template`: what its program is started with;
-//! - `run`: a supervisor from start to end; `texts`: what is printed, made fit to be read;
+//! - `run`: a supervisor from start to end; `output`: what is printed, made into events; `texts`: lines, made fit to be read;
 //! - `start`, `turn`, `dispose`: the messages; `verdict`: what tests of sandboxes found.
 
 mod dispose;
 mod order;
+mod output;
 mod run;
 mod shell;
 mod start;
@@ -21,6 +22,7 @@ mod turn;
 mod verdict;
 
 pub use shell::{SHELL, shell};
+pub(super) use texts::readable;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;

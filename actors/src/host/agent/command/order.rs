@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use cofferdam_storage::pod::presets::PromptBy;
+use cofferdam_storage::pod::presets::{OutputForm, PromptBy};
 use cofferdam_storage::sandbox::{Limits, Order, PodUser, ProbeOrder, Program, default_hidden};
 
+use super::output::Output;
 use super::run::{GRACE, Job};
 use super::shell::USUAL_PATH;
 use super::template::{Values, argv};
@@ -39,7 +40,8 @@ impl CommandParts {
             sockets: self.sockets.clone(),
             process: std::process::id(),
         };
-        self.job(Order { probe: Some(probe), ..self.order(facts) }, String::new())
+        let output = Output::new(OutputForm::Text, &BTreeMap::new());
+        self.job(Order { probe: Some(probe), ..self.order(facts) }, String::new(), output)
     }
 
     /// Has the program run for a turn.
@@ -49,8 +51,9 @@ impl CommandParts {
             1 => &preset.argv_first,
             _ => preset.argv_follow_up.as_ref().ok_or_else(|| {
                 AgentError::NotResumable(format!(
-                    "an agent of the preset {} has one turn; start a new task",
-                    preset.id
+                    "an agent of the preset {id} has one turn; start a new task, or give {id} an argv_follow_up in the \
+                     file of presets",
+                    id = preset.id
                 ))
             })?,
         };
@@ -60,6 +63,7 @@ impl CommandParts {
             task_dir: &facts.policy.task_dir,
             session_id: &facts.session_id,
             allowed_tools: &facts.tools.join(","),
+            agent_tools: &agent_tools(facts),
             model: &facts.model,
         };
         let argv = argv(template, &values).map_err(AgentError::Failed)?;
@@ -69,11 +73,12 @@ impl CommandParts {
             PromptBy::Argument => String::new(),
             PromptBy::Stdin => prompt,
         };
-        Ok(self.job(Order { program: Some(program), ..self.order(facts) }, input))
+        let output = Output::new(preset.output, &preset.tools);
+        Ok(self.job(Order { program: Some(program), ..self.order(facts) }, input, output))
     }
 
-    fn job(&self, order: Order, input: String) -> Job {
-        Job { supervisor: self.supervisor.clone(), order, input, faster: self.faster }
+    fn job(&self, order: Order, input: String, output: Output) -> Job {
+        Job { supervisor: self.supervisor.clone(), order, input, output, faster: self.faster }
     }
 
     fn order(&self, facts: &Facts) -> Order {
@@ -108,4 +113,18 @@ impl CommandParts {
         chosen.entry("TERM").or_insert("dumb");
         chosen.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
     }
+}
+
+/// The tools it may use, in the agent's own words.
+fn agent_tools(facts: &Facts) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for ours in &facts.tools {
+        let before = names.len();
+        let theirs = facts.preset.tools.iter().filter(|(_, name)| *name == ours);
+        names.extend(theirs.map(|(theirs, _)| theirs.as_str()));
+        if names.len() == before {
+            names.push(ours);
+        }
+    }
+    names.join(",")
 }

@@ -16,10 +16,10 @@ use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, Sleep, sleep};
 
-use super::texts::{Tail, Texts};
+use super::output::{Output, Printed};
+use super::texts::Tail;
+use crate::host::agent::AgentEvent;
 
-/// How often what a program prints becomes a text.
-const PAUSE: Duration = Duration::from_millis(250);
 /// How long a program may take to end after TERM.
 pub(super) const GRACE: Duration = Duration::from_secs(5);
 /// How long a supervisor may take after that, or if nobody waits for the program, to end everything.
@@ -36,6 +36,8 @@ pub(super) struct Job {
     pub(super) order: Order,
     /// What the program reads.
     pub(super) input: String,
+    /// What becomes of what it prints.
+    pub(super) output: Output,
     /// How many times faster than the machine's the clock runs.
     pub(super) faster: u32,
 }
@@ -64,6 +66,8 @@ pub(super) struct Ran {
     pub(super) failure: Option<String>,
     /// The end of what it complained about.
     pub(super) errors: String,
+    /// How its turn ended, as it printed that.
+    pub(super) printed: Printed,
     /// Whether it was told to end before it had ended.
     pub(super) cancelled: bool,
 }
@@ -83,16 +87,17 @@ impl Ran {
     }
 }
 
-/// Runs it; returns when it is over, and everything that was started is gone. `said` takes what is printed.
+/// Runs it; returns when it is over, and everything that was started is gone. `said` takes what
+/// the task is told.
 pub(super) async fn run(
     job: Job,
     wanted: watch::Receiver<Wanted>,
-    said: impl AsyncFn(String),
+    said: impl AsyncFn(AgentEvent),
 ) -> io::Result<Ran> {
     let (input, to_program) = pipe()?;
     let (from_program, output) = pipe()?;
     let (complaints, error) = pipe()?;
-    let Job { supervisor, order, input: text, faster } = job;
+    let Job { supervisor, order, input: text, output: printed, faster } = job;
     let stdio = Stdio { input: input.into(), output: output.into(), error: error.into() };
     let launched = spawn_blocking(move || launch(Command::new(supervisor), &order, stdio));
     let Launched { supervisor, link } = launched.await.map_err(io::Error::other)??;
@@ -102,6 +107,7 @@ pub(super) async fn run(
         link: UnixStream::from_std(link)?,
         output: pipe::Receiver::from_owned_fd(from_program.into())?,
         errors: pipe::Receiver::from_owned_fd(complaints.into())?,
+        printed,
         wanted,
         faster,
     };
@@ -118,22 +124,24 @@ struct Course {
     link: UnixStream,
     output: pipe::Receiver,
     errors: pipe::Receiver,
+    printed: Output,
     wanted: watch::Receiver<Wanted>,
     faster: u32,
 }
 
 impl Course {
-    async fn follow(self, fed: impl Future<Output = ()>, said: impl AsyncFn(String)) -> io::Result<Ran> {
-        let Self { mut supervisor, link, output, errors, mut wanted, faster } = self;
+    async fn follow(self, fed: impl Future<Output = ()>, said: impl AsyncFn(AgentEvent)) -> io::Result<Ran> {
+        let Self { mut supervisor, link, output, errors, mut printed, mut wanted, faster } = self;
         let real = |span: Duration| span / faster.max(1);
         let (reports, mut commands) = link.into_split();
         let mut reports = BufReader::new(reports).lines();
-        let (mut ran, mut texts, mut tail) = (Ran::default(), Texts::default(), Tail::default());
+        let (mut ran, mut tail) = (Ran::default(), Tail::default());
         // What is over: the supervisor, both streams of the program, what it is fed, and whoever wants something.
         let (mut gone, mut silent, mut content, mut full, mut alone) = (false, false, false, false, false);
         let mut chunk = vec![0; CHUNK];
         let mut limit = Limit::none();
-        let mut pause = Box::pin(sleep(PAUSE));
+        let mut pause = Box::pin(sleep(printed.pause()));
+        let mut unusable = false;
         let mut fed = std::pin::pin!(fed);
         while !(gone && silent && content) {
             tokio::select! {
@@ -152,19 +160,27 @@ impl Course {
                         limit = Limit::after(real(ENDING));
                     }
                 },
-                _ = output.readable(), if !silent => {
-                    let waited = texts.is_ready();
-                    silent = read(&output, &mut chunk, |bytes| texts.push(bytes));
+                // Once everything is gone, there is at most what a pipe holds.
+                _ = output.readable(), if !silent && (gone || !printed.is_full()) => {
+                    let waited = printed.is_ready();
+                    silent = read(&output, &mut chunk, |bytes| printed.push(bytes, &mut tail));
                     if !waited {
-                        pause.as_mut().reset(Instant::now() + PAUSE);
+                        pause.as_mut().reset(Instant::now() + printed.pause());
+                    }
+                    if printed.is_unusable() && !unusable {
+                        unusable = true;
+                        let _ = commands.write_all(format!("{CANCEL}\n").as_bytes()).await;
+                        limit.sooner(real(GRACE + ENDING));
                     }
                 }
                 _ = errors.readable(), if !content => content = read(&errors, &mut chunk, |bytes| tail.push(bytes)),
-                () = pause.as_mut(), if texts.is_ready() => {
-                    if let Some(text) = texts.take(false) && *wanted.borrow() != Wanted::Dispose {
-                        said(text).await;
+                () = pause.as_mut(), if printed.is_ready() => {
+                    for event in printed.take() {
+                        if *wanted.borrow() != Wanted::Dispose {
+                            said(event).await;
+                        }
                     }
-                    pause.as_mut().reset(Instant::now() + PAUSE);
+                    pause.as_mut().reset(Instant::now() + printed.pause());
                 }
                 changed = wanted.changed(), if !alone && !gone => {
                     alone = changed.is_err();
@@ -196,13 +212,15 @@ impl Course {
                 },
             }
         }
-        while let Some(text) = texts.take(true) {
+        printed.finish(&mut tail);
+        while let Some(event) = printed.take_last() {
             if *wanted.borrow() != Wanted::Dispose {
-                said(text).await;
+                said(event).await;
             }
         }
         spawn_blocking(move || supervisor.wait()).await.map_err(io::Error::other)??;
         ran.errors = tail.text();
+        ran.printed = printed.printed();
         ran.cancelled |= ran.exited.is_none() && *wanted.borrow() != Wanted::Work;
         Ok(ran)
     }

@@ -29,8 +29,9 @@ impl CommandBackend {
         })?;
         if start.resume && preset.argv_follow_up.is_none() {
             return Err(AgentError::NotResumable(format!(
-                "an agent of the preset {} has one turn",
-                preset.id
+                "an agent of the preset {id} has one turn, and cannot be resumed; start a new task, or give {id} an \
+                 argv_follow_up in the file of presets",
+                id = preset.id
             )));
         }
         if self.agents.contains_key(&start.task_id) {

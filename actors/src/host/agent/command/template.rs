@@ -14,6 +14,8 @@ pub(super) struct Values<'a> {
     /// `pod-session-…`.
     pub(super) session_id: &'a str,
     pub(super) allowed_tools: &'a str,
+    /// The same, as the agent calls them.
+    pub(super) agent_tools: &'a str,
     pub(super) model: &'a str,
 }
 
@@ -26,6 +28,7 @@ impl Values<'_> {
             "session_id" => self.session_id,
             "session_uuid" => self.session_id.strip_prefix("pod-session-").unwrap_or(self.session_id),
             "allowed_tools" => self.allowed_tools,
+            "agent_tools" => self.agent_tools,
             "model" => self.model,
             _ => return None,
         })
@@ -90,6 +93,7 @@ mod tests {
         task_dir: "/t",
         session_id: "pod-session-u",
         allowed_tools: "bash,read",
+        agent_tools: "Bash,Read",
         model: "",
     };
 
@@ -106,7 +110,7 @@ mod tests {
             filled(&["{\"a\": {allowed_tools}}", "{", "}{x}{{task_dir}"]),
             ["{\"a\": bash,read}", "{", "}{x}{/t"]
         );
-        assert_eq!(filled(&["[{model}]"]), ["[]"]);
+        assert_eq!(filled(&["[{model}]", "{agent_tools}"]), ["[]", "Bash,Read"]);
     }
 
     #[test]

@@ -60,7 +60,7 @@ fn whole_characters(bytes: &[u8]) -> usize {
 }
 
 /// Whatever it is as text, without what moves a terminal's cursor or colours it.
-pub(super) fn readable(bytes: &[u8]) -> String {
+pub(in crate::host::agent) fn readable(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes).replace("\r\n", "\n");
     let plain = |char: char| match char {
         '\n' | '\t' => char,

@@ -7,8 +7,11 @@ use actix::prelude::{ActorFutureExt, AsyncContext, Context, Handler, WrapFuture}
 use tokio::sync::watch;
 
 use super::CommandBackend;
+use super::output::Printed;
 use super::run::{Ran, Wanted, run};
+use super::texts::readable;
 use super::verdict::Way;
+use crate::host::agent::jsonl::Outcome;
 use crate::host::agent::{AgentError, AgentEvent, CancelTurn, FollowUpAgent};
 
 impl Handler<FollowUpAgent> for CommandBackend {
@@ -32,8 +35,8 @@ impl Handler<FollowUpAgent> for CommandBackend {
         let work = async move {
             // Whoever listens does not wait for anybody; one that is gone misses nothing.
             let _ = events.send(AgentEvent::TurnStarted { turn }).await;
-            let said = async |text| {
-                let _ = events.send(AgentEvent::Text(text)).await;
+            let said = async |event| {
+                let _ = events.send(event).await;
             };
             run(job, told, said).await
         };
@@ -72,6 +75,19 @@ fn outcome(ran: io::Result<Ran>) -> (&'static str, String) {
     if ran.cancelled {
         return ("aborted", String::new());
     }
+    match ran.printed {
+        Printed { unusable: Some(why), .. } => return ("error", with(why, &ran.errors)),
+        Printed { outcome: Some(Outcome { is_error: true, text, subtype, .. }), .. } => {
+            return match (text.as_str(), subtype.as_str()) {
+                ("", "") => ("error", with("the program says that it failed".to_owned(), &ran.errors)),
+                ("", what) => {
+                    ("error", with(format!("the program says that it failed: {what}"), &ran.errors))
+                }
+                (text, _) => ("error", readable(text.as_bytes())),
+            };
+        }
+        Printed { .. } => {}
+    }
     let what = match (ran.exited, ran.failure) {
         (Some((Some(0), _)), _) => return ("completed", String::new()),
         (Some((Some(code), _)), _) => format!("the program ended with exit code {code}"),
@@ -82,10 +98,12 @@ fn outcome(ran: io::Result<Ran>) -> (&'static str, String) {
             "the sandbox's supervisor ended before the program did; the daemon's log may say more".to_owned()
         }
     };
-    match ran.errors.as_str() {
-        "" => ("error", what),
-        errors => ("error", format!("{what}: {errors}")),
-    }
+    ("error", with(what, &ran.errors))
+}
+
+/// What went wrong, with what the program complained about.
+fn with(what: String, errors: &str) -> String {
+    if errors.is_empty() { what } else { format!("{what}: {errors}") }
 }
 
 impl Handler<CancelTurn> for CommandBackend {
