@@ -1,3 +1,237 @@
-// The console.
+// The frame around the pages: sections, connection, main conversation, language and theme, what is wrong, and the page.
 
-document.getElementById('app').textContent = globalThis.__DSH_IPP__ ? 'Cofferdam' : 'Cofferdam, without a token';
+import { Failure } from './client.js';
+import { LANGUAGES, chooseLanguage, language, t } from './i18n/index.js';
+import { refresh } from './live.js';
+import { TasksPage } from './pages/tasks.js';
+import { chooseTheme, keep, onSystemTheme, theme } from './prefs.js';
+import { link, place } from './router.js';
+import { useShared } from './state.js';
+import { beginning, leaf, oneLine } from './text.js';
+import { Empty, Loading, Notice, Path, Problem } from './ui/parts.js';
+import { html, useEffect, useRef, useState } from './vendor/preact.js';
+
+const SECTIONS = ['tasks', 'new', 'checkpoints', 'sessions', 'exports', 'settings', 'diagnostics'];
+
+export function App() {
+  const [at, setAt] = useState(place);
+  const [spoken, setSpoken] = useState(language());
+  const main = useRef();
+  const visited = useRef(at.join('/'));
+
+  useEffect(() => {
+    const moved = () => setAt(place());
+    addEventListener('hashchange', moved);
+    return () => removeEventListener('hashchange', moved);
+  }, []);
+  useEffect(() => {
+    document.title = `${t(`nav.${sectionOf(at)}`)} · Cofferdam`;
+    if (visited.current === at.join('/')) return;
+    visited.current = at.join('/');
+    // Whoever cannot see the page is told where they are now; what was asked to have the focus keeps it.
+    if (!main.current.contains(document.activeElement)) main.current.focus({ preventScroll: true });
+    scrollTo(0, 0);
+  }, [at, spoken]);
+  useEffect(() => {
+    // On a phone the sections do not all fit.
+    document.querySelector('.sections [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+  }, [sectionOf(at), spoken]);
+
+  const speak = (chosen) => {
+    chooseLanguage(chosen);
+    setSpoken(chosen);
+  };
+  const skip = (event) => {
+    event.preventDefault();
+    main.current.focus();
+  };
+  return html`<div class="frame" key=${spoken}>
+    <a class="skip" href="#main" onClick=${skip}>${t('app.skip')}</a>
+    <header class="top">
+      <a class="brand" href=${link('tasks')}><${Mark} /><span>Cofferdam</span></a>
+      <div class="tools">
+        <${Connection} />
+        <${MainSession} />
+        <${Language} spoken=${spoken} speak=${speak} />
+        <${Theme} />
+      </div>
+    </header>
+    <nav class="sections" aria-label=${t('app.sections')}>
+      ${SECTIONS.map(
+        (section) =>
+          html`<a
+            key=${section}
+            href=${link(section)}
+            data-nav=${section}
+            aria-current=${section === sectionOf(at) ? 'page' : null}
+            >${t(`nav.${section}`)}</a
+          >`,
+      )}
+    </nav>
+    <main id="main" tabindex="-1" ref=${main} data-page=${at[0] === 'tasks' && at[1] ? 'task' : sectionOf(at)}>
+      <${Banners} />
+      <${Page} at=${at} />
+    </main>
+    <${Toasts} />
+  </div>`;
+}
+
+const sectionOf = ([first]) => (SECTIONS.includes(first) ? first : 'tasks');
+
+function Page({ at: [section = 'tasks', ...rest] }) {
+  if (section === 'tasks') {
+    return rest.length ? html`<${Later} key=${rest[0]} page="task" id=${rest[0]} part=${rest[1]} />` : html`<${TasksPage} />`;
+  }
+  if (section in PAGES) return html`<${Later} key=${section} page=${section} at=${rest} />`;
+  return html`<${Empty} title=${t('app.notFound')}>
+    <p>${t('app.notFound.hint')}</p>
+    <p><a class="button primary" href=${link('tasks')}>${t('app.toTasks')}</a></p>
+  <//>`;
+}
+
+/** Pages that are fetched when somebody goes there: the board is to be there at once. */
+const PAGES = {
+  task: () => import('./pages/task.js'),
+  new: () => import('./pages/new_task.js'),
+  checkpoints: () => import('./pages/checkpoints.js'),
+  sessions: () => import('./pages/sessions.js'),
+  exports: () => import('./pages/exports.js'),
+  settings: () => import('./pages/settings.js'),
+  diagnostics: () => import('./pages/diagnostics.js'),
+};
+const fetched = {};
+
+function Later({ page, ...rest }) {
+  const [failure, setFailure] = useState(null);
+  const [, setThere] = useState(page in fetched);
+  useEffect(() => {
+    if (page in fetched) return;
+    PAGES[page]().then(
+      (module) => {
+        fetched[page] = module.default;
+        setThere(true);
+      },
+      // The daemon is away, or of another release by now, which has other files.
+      (error) => setFailure(new Failure('NETWORK', String(error.message))),
+    );
+  }, [page]);
+  if (failure) return html`<${Problem} failure=${failure} retry=${() => location.reload()} action=${t('app.reload')} />`;
+  return fetched[page] ? html`<${fetched[page]} ...${rest} />` : html`<${Loading} />`;
+}
+
+const Mark = () =>
+  html`<svg class="mark" viewBox="0 0 24 24" aria-hidden="true">
+    <path d="M4 4v11a8 5 0 0 0 16 0V4" fill="none" stroke="currentColor" stroke-width="2.4" />
+    <path d="M1.5 10q1.2-1.6 2.5 0M20 10q1.2-1.6 2.5 0M9 13h6M9 9h6" fill="none" stroke="currentColor" stroke-width="2" />
+  </svg>`;
+
+function Connection() {
+  const link = useShared((state) => state.link);
+  return html`<span class=${`connection ${link}`} role="status" aria-label=${t('link.label')} data-link=${link}>
+    <span class="dot" aria-hidden="true"></span>${t(`link.${link}`)}
+  </span>`;
+}
+
+function Choice({ label, choices, value, change }) {
+  return html`<label class="choice">
+    <span class="sr">${label}</span>
+    <select value=${value} onChange=${(event) => change(event.currentTarget.value)}>
+      ${Object.entries(choices).map(
+        ([of, name]) => html`<option key=${of} value=${of} selected=${of === value}>${name}</option>`,
+      )}
+    </select>
+  </label>`;
+}
+
+/** The other language, in its own name. */
+function Language({ spoken, speak }) {
+  const other = Object.keys(LANGUAGES).find((of) => of !== spoken);
+  return html`<button
+    type="button"
+    class="tool"
+    data-action="language"
+    lang=${other}
+    onClick=${() => speak(other)}
+  >
+    ${LANGUAGES[other]}
+  </button>`;
+}
+
+/** Light or dark; until somebody chooses, as the system. */
+function Theme() {
+  const [shown, setShown] = useState(theme());
+  useEffect(() => onSystemTheme(() => setShown(theme())), []);
+  const other = shown === 'dark' ? 'light' : 'dark';
+  const change = () => {
+    chooseTheme(other);
+    setShown(other);
+  };
+  const label = t(`theme.${other}`);
+  return html`<button type="button" class="tool" data-action="theme" aria-label=${label} title=${label} onClick=${change}>
+    <svg viewBox="0 0 24 24" aria-hidden="true">
+      ${other === 'dark'
+        ? html`<path d="M20 14.5A8.5 8.5 0 0 1 9.5 4a8.5 8.5 0 1 0 10.5 10.5z" />`
+        : html`<circle cx="12" cy="12" r="4.5" /><path d="M12 2v3M12 19v3M2 12h3M19 12h3M5 5l2 2M17 17l2 2M5 19l2-2M17 7l2-2" />`}
+    </svg>
+  </button>`;
+}
+
+function MainSession() {
+  const mains = useShared((state) => state.mains);
+  const main = useShared((state) => state.main);
+  const host = useShared((state) => state.host);
+  if (!host) return null;
+  if (!mains.length) return html`<span class="main none" title=${t('main.none.hint')}>${t('main.none')}</span>`;
+  if (mains.length === 1) {
+    const name = `${t('main.label')}: ${oneLine(main)}`;
+    return html`<span class="main" title=${name} aria-label=${name}><${Path} of=${beginning(main, 16)} /></span>`;
+  }
+  const choices = { '': t('main.choose') };
+  for (const { id, cwd } of mains) choices[id] = oneLine(`${beginning(id, 16)} · ${leaf(cwd ?? '')}`);
+  const change = (id) => {
+    keep('main', id);
+    refresh();
+  };
+  return html`<${Choice} label=${t('main.label')} choices=${choices} value=${main} change=${change} />`;
+}
+
+function Banners() {
+  const failure = useShared((state) => state.failure);
+  const core = useShared((state) => state.host?.core);
+  const sandbox = useShared((state) => state.host?.sandbox);
+  return html`<div class="banners">
+    ${failure && html`<${Problem} failure=${failure} retry=${() => location.reload()} action=${t('app.reload')} />`}
+    ${core &&
+    core.status !== 'ready' &&
+    html`<${Notice} tone="bad" role="alert"><p>${t(`core.${core.status}`)} ${oneLine(core.message)}</p><//>`}
+    ${sandbox && html`<${Root} of=${sandbox} />`}
+  </div>`;
+}
+
+/** How the sandbox root stands. */
+function Root({ of }) {
+  if (!of.set) {
+    return html`<${Notice} tone="warn" data-testid="root" data-root="none">
+      <p>${t('banner.noRoot')}</p>
+      <a class="button" href=${link('settings')}>${t('banner.noRoot.go')}</a>
+    <//>`;
+  }
+  const [state, tone] = of.insideMainCwd
+    ? ['inside', 'warn']
+    : of.inTemp
+      ? ['temp', 'warn']
+      : of.exists
+        ? ['root', 'quiet']
+        : ['willBeMade', 'quiet'];
+  return html`<${Notice} tone=${tone} data-testid="root" data-root=${state}>
+    <p>${t(`banner.${state}`)} <${Path} of=${of.root} /></p>
+    ${tone === 'warn' && html`<a class="button" href=${link('settings')}>${t('banner.change')}</a>`}
+  <//>`;
+}
+
+function Toasts() {
+  const toasts = useShared((state) => state.toasts);
+  return html`<div class="toasts" role="status" aria-live="polite">
+    ${toasts.map(({ id, kind, text }) => html`<p key=${id} class=${`toast ${kind}`} data-toast=${kind}>${text}</p>`)}
+  </div>`;
+}

@@ -1,0 +1,129 @@
+// News: server-sent events where they come, else a question every 2.5 seconds, one at a time.
+
+import { call, status } from './client.js';
+import { kept } from './prefs.js';
+import { change, dropTask, putState, putTask, state } from './state.js';
+import { entryCame, reloadTranscripts } from './transcript.js';
+
+const EVENTS = '/api/v1/events';
+const POLL = 2500;
+/** How long a page that nobody sees keeps its stream: browsers open only six to a server. */
+const UNSEEN = 60000;
+/** How long after a stream was refused it is asked for again. */
+const AGAIN = 5000;
+
+let source = null;
+let asking = null;
+let wanted = false;
+let poll = 0;
+let unseen = 0;
+
+/** Begins. */
+export function listen() {
+  open();
+  document.addEventListener('visibilitychange', () => {
+    clearTimeout(unseen);
+    if (document.hidden) unseen = setTimeout(close, UNSEEN);
+    else if (!source) open();
+  });
+}
+
+/** Asks for the state anew. While an answer is awaited, further wishes become one. */
+export function refresh() {
+  if (asking) {
+    wanted = true;
+    return asking;
+  }
+  asking = ask().finally(() => {
+    asking = null;
+    if (wanted) {
+      wanted = false;
+      refresh();
+    }
+  });
+  return asking;
+}
+
+async function ask() {
+  try {
+    await findMain();
+    putState(await call('getState', { mainSessionId: state.main }));
+    if (state.link === 'lost' || state.link === 'connecting') change({ link: 'polling' });
+  } catch (failure) {
+    change({ failure, link: failure.code === 'NETWORK' ? 'lost' : state.link });
+  }
+}
+
+/** Which main session this page belongs to: the chosen one if it is there, else the only one. */
+async function findMain() {
+  const { sandbox } = await status();
+  const mains = sandbox.liveSessions.filter((session) => session.origin === 'main');
+  const chosen = mains.find((session) => session.id === kept('main')) ?? (mains.length === 1 ? mains[0] : null);
+  const same = JSON.stringify(mains) === JSON.stringify(state.mains);
+  change({ mains: same ? state.mains : mains, main: chosen?.id ?? '' });
+}
+
+function open() {
+  close();
+  const mine = new EventSource(EVENTS);
+  source = mine;
+  mine.onopen = () => {
+    stopPolling();
+    change({ link: 'live' });
+    // What happened before is not told again.
+    refresh();
+    reloadTranscripts();
+  };
+  mine.onerror = () => {
+    if (source !== mine) return;
+    if (state.link === 'live') change({ link: 'polling' });
+    startPolling();
+    if (mine.readyState === EventSource.CLOSED) {
+      source = null;
+      setTimeout(() => {
+        if (!source && !document.hidden) open();
+      }, AGAIN);
+    }
+  };
+  for (const [kind, take] of Object.entries(NEWS)) {
+    mine.addEventListener(kind, (event) => take(JSON.parse(event.data)));
+  }
+}
+
+function close() {
+  source?.close();
+  source = null;
+  stopPolling();
+}
+
+const NEWS = {
+  'task.changed': ({ task }) => putTask(task),
+  'task.removed': ({ taskId }) => dropTask(taskId),
+  'task.entry': ({ taskId, entry }) => entryCame(taskId, entry),
+  'state.changed': refresh,
+  'export.progress': ({ taskId, exportId, done, total }) =>
+    change({ progress: { ...state.progress, [taskId]: { exportId, done, total } } }),
+  'core.changed': ({ core }) => {
+    if (state.host) change({ host: { ...state.host, core } });
+    refresh();
+  },
+  'events.lost': () => {
+    refresh();
+    reloadTranscripts();
+  },
+};
+
+function startPolling() {
+  if (poll) return;
+  poll = setInterval(() => {
+    // One request at a time: a slow answer is waited for.
+    if (asking || document.hidden) return;
+    refresh();
+    reloadTranscripts();
+  }, POLL);
+}
+
+function stopPolling() {
+  clearInterval(poll);
+  poll = 0;
+}

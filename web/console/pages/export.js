@@ -1,0 +1,121 @@
+// Exporting files of a task: where to and how, then a second look at what will happen, then what came of it.
+
+import { call } from '../client.js';
+import { t } from '../i18n/index.js';
+import { refresh } from '../live.js';
+import { link } from '../router.js';
+import { change, isOpen, state, useShared } from '../state.js';
+import { bytes } from '../text.js';
+import { DirectoryInput } from '../ui/directory.js';
+import { useAction, useDraft } from '../ui/hooks.js';
+import { Button, Check, Field, Notice, Path, Problem, Radios } from '../ui/parts.js';
+import { html, useEffect, useRef, useState } from '../vendor/preact.js';
+import { ExportCard } from './exports.js';
+
+/** `chosen` are entries of the list, `extent` how many files and bytes they are. */
+export function Export({ task, chosen, extent, truncated, done }) {
+  const config = useShared((shared) => shared.host?.config);
+  const [step, setStep] = useState('closed');
+  const [record, setRecord] = useState(null);
+  if (!config) return null;
+  if (isOpen(task)) return html`<${Notice} data-testid="export-running"><p>${t('export.running')}</p><//>`;
+  if (!config.enableExport) {
+    return html`<${Notice} tone="warn" data-testid="export-off">
+      <p>${t('export.disabled')}</p>
+      <a class="button" href=${link('settings')}>${t('export.disabled.go')}</a>
+    <//>`;
+  }
+  const exported = async (made) => {
+    setRecord(made);
+    setStep('done');
+    await done();
+  };
+  return html`<section class="panel export" aria-label=${t('export.title')}>
+    <div class="panel-head">
+      <p role="status">
+        ${chosen.length
+          ? t('files.selected', { count: chosen.length, size: bytes(extent.size) })
+          : t('files.selected.none')}
+      </p>
+      ${step === 'closed' &&
+      html`<${Button} kind="primary" off=${!chosen.length && t('export.noEntries')} press=${() => setStep('form')} data-action="open-export">${t('export.open')}<//>`}
+    </div>
+    ${(step === 'form' || step === 'confirm') &&
+    html`<${Form} ...${{ task, chosen, extent, truncated, config, step, setStep, exported }} />`}
+    ${step === 'done' &&
+    html`<${ExportCard} record=${record} changed=${setRecord} open />
+      <p><${Button} press=${() => setStep('closed')}>${t('export.again')}<//></p>`}
+  </section>`;
+}
+
+function Form({ task, chosen, extent, truncated, config, step, setStep, exported }) {
+  const [target, setTarget] = useDraft(`export.${task.id}`, state.host.rememberedTarget || '');
+  const [mode, setMode] = useState('copy');
+  const [conflict, setConflict] = useState('overwrite');
+  const [remember, setRemember] = useState(false);
+  const progress = useShared((shared) => shared.progress[task.id]);
+  const targetDir = target.trim();
+  const send = useAction(async () => {
+    const entries = chosen.map((entry) => entry.relPath);
+    const { export: record } = await call(
+      'exportEntries',
+      { taskId: task.id, entries, targetDir, mode, conflict, ...(config.allowRememberChoice ? { remember } : {}) },
+      { patience: 600000 },
+    );
+    const { [task.id]: _, ...others } = state.progress;
+    change({ progress: others });
+    refresh();
+    await exported(record);
+  });
+  const off = (!chosen.length && t('export.noEntries')) || (!targetDir.startsWith('/') && t('export.noTarget'));
+  const further = (event) => {
+    event.preventDefault();
+    if (!off) setStep('confirm');
+  };
+  const known = [...new Set(state.host.exports.map((record) => record.targetDir))].slice(0, 20);
+  if (step === 'confirm') {
+    return html`<${Second} ...${{ extent, truncated, mode, conflict, targetDir, send, progress, off }} back=${() => setStep('form')} />`;
+  }
+  const choices = (kinds) => kinds.map((of) => [of, t(`export.${of}`), t(`export.${of}.hint`)]);
+  return html`<form onSubmit=${further}>
+    <${Field} label=${t('export.target')} hint=${t('export.target.hint')}>
+      ${({ id, describedby }) =>
+        html`<${DirectoryInput} id=${id} name="target" value=${target} change=${setTarget} known=${known} aria-describedby=${describedby} />`}
+    <//>
+    <div class="columns">
+      <${Radios} legend=${t('export.mode')} name="mode" choices=${choices(['copy', 'move'])} value=${mode} change=${setMode} />
+      <${Radios} legend=${t('export.conflict')} name="conflict" choices=${choices(['overwrite', 'skip', 'rename'])} value=${conflict} change=${setConflict} />
+    </div>
+    ${config.allowRememberChoice &&
+    html`<${Check} name="remember" label=${t('export.remember')} hint=${t('export.remember.hint')} checked=${remember} change=${setRemember} />`}
+    <div class="actions">
+      <${Button} kind="primary" off=${off} data-action="export">${t('export.continue')}<//>
+      <${Button} press=${() => setStep('closed')}>${t('do.cancel')}<//>
+      ${off && html`<span class="hint">${off}</span>`}
+    </div>
+  </form>`;
+}
+
+/** What will happen, in full, before it does. */
+function Second({ extent, truncated, mode, conflict, targetDir, send, progress, off, back }) {
+  const heading = useRef();
+  useEffect(() => heading.current.focus(), []);
+  const size = bytes(extent.size);
+  return html`<div class="second" data-confirm="export" role="group" aria-labelledby="second-title">
+    <h3 id="second-title" tabindex="-1" ref=${heading}>${t('export.confirm')}</h3>
+    <ul class="plan" data-testid="plan">
+      <li><strong>${t(`export.what.${mode}`, { count: extent.count, size })}</strong> <${Path} of=${targetDir} /></li>
+      <li>${t(`export.what.${conflict}`)}</li>
+      ${mode === 'move' && html`<li>${t('export.what.noUndo')}</li>`}
+      ${truncated && html`<li>${t('export.what.atLeast')}</li>`}
+    </ul>
+    <${Problem} failure=${send.failure} />
+    ${send.busy &&
+    progress &&
+    html`<p role="status"><progress max=${progress.total} value=${progress.done}></progress> ${t('export.progress', progress)}</p>`}
+    <div class="actions">
+      <${Button} kind="primary" off=${off} busy=${send.busy} press=${send.run} data-action="confirm">${t('export.now')}<//>
+      <${Button} off=${send.busy} press=${back} data-action="dismiss">${t('export.back')}<//>
+    </div>
+  </div>`;
+}

@@ -1,0 +1,83 @@
+// Telling the main conversation what came of a task: a preview that can be changed, and only then a message.
+
+import { call } from '../client.js';
+import { t } from '../i18n/index.js';
+import { toast, useShared } from '../state.js';
+import { useAction, useDraft, useLoad } from '../ui/hooks.js';
+import { Button, Check, Empty, Field, Path, Problem } from '../ui/parts.js';
+import { html, useRef, useState } from '../vendor/preact.js';
+
+const FIRST = { status: true, conclusion: true, relPath: '', customText: '' };
+
+export function ReturnToMain({ task }) {
+  const mains = useShared((state) => state.mains);
+  const main = useShared((state) => state.main);
+  const [parts, setParts] = useDraft(`return.parts.${task.id}`, FIRST);
+  const [text, setText] = useDraft(`return.text.${task.id}`, '');
+  const files = useLoad((signal) => call('listFiles', { taskId: task.id }, { signal }), [task.id]);
+  // That it was started from, as long as somebody is there; else the one this page belongs to.
+  const mainSessionId = mains.some((session) => session.id === task.mainSessionId) ? task.mainSessionId : main;
+  const [cut, setCut] = useState(false);
+  const requestId = useRef('');
+  const preview = useAction(async () => {
+    const { status, conclusion, relPath, customText } = parts;
+    const asked = { status, conclusion, customText, ...(relPath.trim() ? { file: { relPath: relPath.trim() } } : {}) };
+    const made = await call('previewReturn', { taskId: task.id, parts: asked });
+    setText(made.text);
+    setCut(made.truncated);
+  });
+  const send = useAction(async () => {
+    // The same message sent again after a lost answer is one message.
+    requestId.current ||= crypto.randomUUID?.() ?? String(Math.random());
+    const { truncated } = await call('returnToMain', { mainSessionId, text, requestId: requestId.current });
+    requestId.current = '';
+    toast(t(truncated ? 'return.sentCut' : 'return.sent'));
+    setText('');
+  });
+  const make = (event) => {
+    event.preventDefault();
+    preview.run();
+  };
+  const submit = (event) => {
+    event.preventDefault();
+    if (mainSessionId && text.trim()) send.run();
+  };
+  const paths = (files.data?.entries ?? []).filter((entry) => entry.type === 'file' && !entry.lossy).slice(0, 500);
+  return html`<section aria-label=${t('task.part.return')} class="narrow">
+    <p class="hint">${t('return.hint')}</p>
+    ${!mainSessionId &&
+    html`<${Empty} title=${t('return.none')}><p>${t('main.none.hint')}</p><//>`}
+    <form class="panel" onSubmit=${make}>
+      <fieldset>
+        <legend>${t('return.parts')}</legend>
+        <${Check} name="return-status" label=${t('return.status')} checked=${parts.status} change=${(status) => setParts({ ...parts, status })} />
+        <${Check} name="return-conclusion" label=${t('return.conclusion')} checked=${parts.conclusion} change=${(conclusion) => setParts({ ...parts, conclusion })} />
+      </fieldset>
+      <${Field} label=${t('return.file')} hint=${t('return.file.hint')}>
+        ${({ id, describedby }) =>
+          html`<input id=${id} name="return-file" class="path" list="return-files" aria-describedby=${describedby} spellcheck="false" autocomplete="off" value=${parts.relPath} onInput=${(event) => setParts({ ...parts, relPath: event.currentTarget.value })} />
+            <datalist id="return-files">${paths.map(({ relPath }) => html`<option key=${relPath} value=${relPath}></option>`)}</datalist>`}
+      <//>
+      <${Field} label=${t('return.custom')} hint=${t('return.custom.hint')}>
+        ${({ id, describedby }) =>
+          html`<textarea id=${id} name="return-custom" rows="2" maxlength="1000" aria-describedby=${describedby} value=${parts.customText} onInput=${(event) => setParts({ ...parts, customText: event.currentTarget.value })}></textarea>`}
+      <//>
+      <${Problem} failure=${preview.failure} />
+      <${Button} busy=${preview.busy} data-action="return-preview">${t('return.preview')}<//>
+    </form>
+    ${text &&
+    html`<form class="panel" onSubmit=${submit}>
+      <${Field} label=${t('return.text')} hint=${t('return.text.hint')}>
+        ${({ id, describedby }) =>
+          html`<textarea id=${id} name="return-text" rows="10" aria-describedby=${describedby} value=${text} onInput=${(event) => setText(event.currentTarget.value)}></textarea>`}
+      <//>
+      ${cut && html`<p class="hint">${t('return.truncated')}</p>`}
+      ${mainSessionId && html`<p>${t('return.to')} <${Path} of=${mainSessionId} /></p>`}
+      <${Problem} failure=${send.failure} />
+      <div class="actions">
+        <${Button} kind="primary" off=${!mainSessionId && t('return.none')} busy=${send.busy} data-action="return-send">${t('return.send')}<//>
+        ${!mainSessionId && html`<span class="hint">${t('return.none')}</span>`}
+      </div>
+    </form>`}
+  </section>`;
+}

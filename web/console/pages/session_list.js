@@ -1,0 +1,118 @@
+// The conversations of a directory, a page at a time, with what was said in them.
+
+import { post } from '../client.js';
+import { t } from '../i18n/index.js';
+import { folded, oneLine, visible } from '../text.js';
+import { useAction, useLoad } from '../ui/hooks.js';
+import { Button, Check, Chip, Empty, Loading, Path, Problem, Time } from '../ui/parts.js';
+import { html, useEffect, useState } from '../vendor/preact.js';
+import { Clear } from './session_clear.js';
+
+const PAGE = 50;
+const MESSAGES = 50;
+
+export function SessionList({ scope, back }) {
+  const [all, setAll] = useState(false);
+  const [rows, setRows] = useState([]);
+  const [cursor, setCursor] = useState(null);
+  const [previewed, setPreviewed] = useState('');
+  const [clearing, setClearing] = useState(null);
+  const more = useAction(async (from = null) => {
+    const asked = { workspace_scope: scope, limit: PAGE, all_workspaces: all, ...(from ? { cursor: from } : {}) };
+    const page = await post('/session/list', asked);
+    setRows((old) => (from ? [...old, ...page.sessions] : page.sessions));
+    setCursor(page.next_cursor);
+    return page;
+  });
+  const [loaded, setLoaded] = useState(false);
+  const reload = async () => {
+    await more.run();
+    setLoaded(true);
+  };
+  useEffect(() => {
+    reload();
+  }, [all]);
+  return html`<section aria-label=${scope} data-scope=${scope}>
+    <p class="crumbs"><button type="button" class="link" onClick=${back}>${t('sessions.back')}</button></p>
+    <div class="heading">
+      <h2 tabindex="-1"><${Path} of=${scope} /></h2>
+      <div class="actions">
+        <${Button} press=${reload} busy=${more.busy}>${t('do.refresh')}<//>
+        <${Button} kind="danger" off=${!rows.length && t('clear.none')} press=${() => setClearing([])} data-action="clear">${t('sessions.clear')}<//>
+      </div>
+    </div>
+    <${Check} name="all-workspaces" label=${t('sessions.all')} checked=${all} change=${setAll} />
+    <${Problem} failure=${more.failure} retry=${() => more.run()} />
+    ${!loaded && html`<${Loading} />`}
+    ${loaded && !rows.length && !more.failure && html`<${Empty} title=${t('sessions.none')}><p>${t('sessions.none.hint')}</p><//>`}
+    <ul class="rows">
+      ${rows.map(
+        (of) =>
+          html`<${Row}
+            key=${`${of.workspace_scope}/${of.session_id}`}
+            of=${of}
+            other=${of.workspace_scope !== scope}
+            open=${previewed === of.session_id}
+            toggle=${() => setPreviewed(previewed === of.session_id ? '' : of.session_id)}
+            remove=${() => setClearing([of])}
+          />`,
+      )}
+    </ul>
+    ${cursor && html`<p><${Button} busy=${more.busy} press=${() => more.run(cursor)}>${t('sessions.more')}<//></p>`}
+    ${clearing &&
+    html`<${Clear} scope=${clearing[0]?.workspace_scope ?? scope} only=${clearing} known=${rows} close=${() => setClearing(null)} done=${reload} />`}
+  </section>`;
+}
+
+const HEALTH = { ready: 'good', corrupt: 'bad', incompatible: 'warn', scope_mismatch: 'warn' };
+
+function Row({ of, other, open, toggle, remove }) {
+  const title = of.first_prompt ? folded(of.first_prompt, 160) : t('sessions.noPrompt');
+  return html`<li class="row" data-session=${of.session_id} data-health=${of.health}>
+    <div class="row-main">
+      <p><${Chip} tone=${HEALTH[of.health]}>${t(`health.${of.health}`)}<//> <strong><bdi>${title}</bdi></strong></p>
+      <p class="hint">
+        ${t('sessions.updated')} <${Time} at=${of.updated_at_ms} /> · ${t('sessions.messages', { count: of.message_count })}
+        ${of.model && html` · ${oneLine(of.model)}`} · <${Path} of=${of.session_id} />
+        ${other && html` · <${Path} of=${of.workspace_scope} />`}
+      </p>
+    </div>
+    <div class="actions">
+      <${Button} kind="small" off=${of.health === 'ready' ? false : t(`health.${of.health}`)} press=${toggle} aria-expanded=${open ? 'true' : 'false'} data-action="preview" aria-label=${`${t(open ? 'sessions.hide' : 'sessions.preview')}: ${title}`}>${t(open ? 'sessions.hide' : 'sessions.preview')}<//>
+      <${Button} kind="small quiet" press=${remove} data-action="remove" aria-label=${`${t('sessions.remove')} ${title}`}>${t('sessions.remove')}<//>
+    </div>
+    ${open && html`<${Preview} of=${of} />`}
+  </li>`;
+}
+
+function Preview({ of: { workspace_scope, session_id } }) {
+  const [page, setPage] = useState(0);
+  const asked = { workspace_scope, session_id, offset: page * MESSAGES, limit: MESSAGES };
+  const preview = useLoad((signal) => post('/session/preview', asked, { signal }), [session_id, page]);
+  if (preview.failure) return html`<${Problem} failure=${preview.failure} retry=${preview.reload} />`;
+  if (!preview.data) return html`<${Loading} />`;
+  const { messages, total, offset } = preview.data;
+  return html`<div class="preview" data-preview=${session_id}>
+    ${!messages.length && html`<p class="hint">${t('message.none')}</p>`}
+    <ul class="log flat">
+      ${messages.map(
+        ({ role, text, truncated, tools }, at) =>
+          html`<li key=${offset + at} class=${`entry ${role === 'user' ? 'user' : 'assistant'}`} data-role=${role}>
+            <p class="who">${roleOf(role)}</p>
+            ${text && html`<div class="said" dir="auto">${visible(text)}</div>`}
+            ${truncated && html`<${Chip} tone="warn">${t('text.cut')}<//>`}
+            ${tools?.length > 0 && html`<p class="hint">${t('message.tools', { tools: oneLine(tools.join(', ')) })}</p>`}
+          </li>`,
+      )}
+    </ul>
+    ${total > MESSAGES &&
+    html`<nav class="pager" aria-label=${t('pager.label')}>
+      <${Button} kind="small" off=${page === 0} press=${() => setPage(page - 1)}>${t('pager.previous')}<//>
+      <span role="status">${t('pager.range', { from: offset + 1, to: offset + messages.length, count: total })}</span>
+      <${Button} kind="small" off=${offset + messages.length >= total} press=${() => setPage(page + 1)}>${t('pager.next')}<//>
+    </nav>`}
+  </div>`;
+}
+
+const ROLES = ['user', 'assistant', 'tool', 'system'];
+const roleOf = (role) => (ROLES.includes(role) ? t(`message.${role}`) : oneLine(role));

@@ -1,0 +1,144 @@
+// The settings. What is entered is kept until it is saved or discarded, whatever news come meanwhile.
+
+import { call, post } from '../client.js';
+import { learn, t } from '../i18n/index.js';
+import words from '../i18n/words/settings.js';
+import { refresh } from '../live.js';
+import { change, state, toast, useShared } from '../state.js';
+import { oneLine, visible } from '../text.js';
+import { DirectoryInput } from '../ui/directory.js';
+import { useAction, useDraft, useLoad } from '../ui/hooks.js';
+import { Button, Check, Field, Heading, Loading, Notice, Path, Problem } from '../ui/parts.js';
+import { html, useState } from '../vendor/preact.js';
+
+learn(words);
+
+export default function SettingsPage() {
+  const host = useShared((shared) => shared.host);
+  const [edits, setEdits] = useDraft('settings', {});
+  const [messages, setMessages] = useState([]);
+  const config = host?.config;
+  const save = useAction(async () => {
+    const saved = await call('setConfig', { patch });
+    change({ host: { ...state.host, config: saved.config } });
+    setEdits({});
+    setMessages(saved.messages);
+    toast(t('settings.saved'));
+    await refresh();
+  });
+  if (!host) return html`<${Heading}>${t('settings.title')}<//><${Loading} />`;
+  if (!config) return html`<${Heading}>${t('settings.title')}<//><${Notice} tone="warn"><p>${t('settings.unknown')}</p><//>`;
+
+  const value = (key) => (key in edits ? edits[key] : shownOf(key, config));
+  const set = (key) => (fresh) => setEdits({ ...edits, [key]: fresh });
+  const typed = (key) => (event) => set(key)(event.currentTarget.value);
+  const changed = Object.keys(edits).filter((key) => !isEqual(edits[key], shownOf(key, config)));
+  const patch = Object.fromEntries(changed.map((key) => toWire(key, edits[key])));
+  const off =
+    (!value('allowedTools').length && t('settings.noTools')) ||
+    (['timeoutSeconds', 'maxConcurrent'].some((key) => !/^\d+$/.test(String(value(key)).trim())) && t('settings.badNumber')) ||
+    (!changed.length && t('settings.nothing'));
+  const submit = (event) => {
+    event.preventDefault();
+    if (!off) save.run();
+  };
+  const flag = (key) =>
+    html`<${Check} name=${key} label=${t(`settings.${key}`)} hint=${t(`settings.${key}.hint`)} checked=${value(key)} change=${set(key)} />`;
+  const number = (key, word, min, max) =>
+    html`<${Field} label=${t(`settings.${word}`)} hint=${t(`settings.${word}.hint`)}>
+      ${({ id, describedby }) =>
+        html`<input id=${id} name=${key} type="number" inputmode="numeric" min=${min} max=${max} aria-describedby=${describedby} value=${value(key)} onInput=${typed(key)} />`}
+    <//>`;
+  return html`<section aria-label=${t('settings.title')} class="narrow">
+    <${Heading}>${t('settings.title')}<//>
+    ${messages.length > 0 &&
+    html`<${Notice} tone="warn" role="alert" data-testid="messages">
+      <div>
+        <p>${t('settings.messages')}</p>
+        <ul>${messages.map((message) => html`<li key=${message}>${visible(message)}</li>`)}</ul>
+      </div>
+    <//>`}
+    <form onSubmit=${submit} noValidate>
+      <section class="panel" aria-label=${t('settings.sandbox')}>
+        <h2>${t('settings.sandbox')}</h2>
+        <${Field} label=${t('settings.sandboxRoot')} hint=${t('settings.sandboxRoot.hint')}>
+          ${({ id, describedby }) =>
+            html`<${DirectoryInput} id=${id} name="sandboxRoot" value=${value('sandboxRoot')} change=${set('sandboxRoot')} aria-describedby=${describedby} />`}
+        <//>
+        ${!value('sandboxRoot') && html`<${Suggestion} use=${set('sandboxRoot')} />`}
+        ${flag('allowWrites')} ${flag('readContext')}
+      </section>
+      <section class="panel" aria-label=${t('settings.agent')}>
+        <h2>${t('settings.agent')}</h2>
+        <${Preset} choices=${host.presetChoices} value=${value('presetId')} typed=${typed('presetId')} />
+        <${Tools} choices=${host.toolChoices} value=${value('allowedTools')} set=${set('allowedTools')} />
+      </section>
+      <section class="panel" aria-label=${t('settings.limits')}>
+        <h2>${t('settings.limits')}</h2>
+        <div class="columns">
+          ${number('timeoutSeconds', 'timeout', 30, 7200)} ${number('maxConcurrent', 'maxConcurrent', 1, 8)}
+        </div>
+      </section>
+      <section class="panel" aria-label=${t('settings.exports')}>
+        <h2>${t('settings.exports')}</h2>
+        ${flag('enableExport')} ${flag('allowRememberChoice')}
+      </section>
+      <${Problem} failure=${save.failure} />
+      <div class="actions sticky">
+        <${Button} kind="primary" off=${off} busy=${save.busy} data-action="save">${t('settings.save')}<//>
+        ${changed.length > 0 && html`<${Button} press=${() => setEdits({})}>${t('settings.discard')}<//>`}
+        <span class="hint" role="status">${off || t('settings.changed', { count: changed.length })}</span>
+      </div>
+    </form>
+  </section>`;
+}
+
+/** A setting as it is entered. */
+const shownOf = (key, config) => (key === 'timeoutSeconds' ? String(config.timeoutMs / 1000) : config[key]);
+
+const isEqual = (one, other) =>
+  Array.isArray(one) ? [...one].sort().join('\n') === [...other].sort().join('\n') : String(one) === String(other);
+
+function toWire(key, value) {
+  if (key === 'timeoutSeconds') return ['timeoutMs', Number(value) * 1000];
+  if (key === 'maxConcurrent') return [key, Number(value)];
+  return [key, typeof value === 'string' ? value.trim() : value];
+}
+
+/** Somebody who has no directory in mind gets one offered. */
+function Suggestion({ use }) {
+  const home = useLoad((signal) => post('/directories', {}, { signal }), []);
+  if (!home.data) return null;
+  const path = `${home.data.path === '/' ? '' : home.data.path}/pods`;
+  return html`<p><${Button} kind="small" press=${() => use(path)} data-action="suggest">${t('settings.suggest')} <${Path} of=${path} /><//></p>`;
+}
+
+function Preset({ choices, value, typed }) {
+  // A preset that is no longer there stays what it is until another one is chosen.
+  const known = choices.some((choice) => choice.id === value) || !value ? choices : [{ id: value, name: value, broken: true }, ...choices];
+  const nameOf = ({ name, broken }) => (broken ? t('settings.presetId.broken', { name: oneLine(name) }) : oneLine(name));
+  return html`<${Field} label=${t('settings.presetId')} hint=${t('settings.presetId.hint')}>
+    ${({ id, describedby }) =>
+      choices.length
+        ? html`<select id=${id} name="presetId" aria-describedby=${describedby} value=${value} onChange=${typed}>
+            <option value="" selected=${!value}>${t('settings.presetId.none')}</option>
+            ${known.map((choice) => html`<option key=${choice.id} value=${choice.id} selected=${choice.id === value}>${nameOf(choice)}</option>`)}
+          </select>`
+        : html`<input id=${id} name="presetId" aria-describedby=${describedby} spellcheck="false" value=${value} onInput=${typed} />`}
+  <//>`;
+}
+
+function Tools({ choices, value, set }) {
+  const all = [...new Set([...choices, ...value])].sort();
+  const tick = (tool, ticked) => set(ticked ? [...value, tool] : value.filter((of) => of !== tool));
+  return html`<fieldset class="tool-choice">
+    <legend>${t('settings.tools')}</legend>
+    <p class="hint">${t('settings.tools.hint')}</p>
+    <div class="grid">
+      ${all.map(
+        (tool) =>
+          html`<${Check} key=${tool} name="tool" value=${tool} label=${html`<code>${oneLine(tool)}</code>`} checked=${value.includes(tool)} change=${(ticked) => tick(tool, ticked)} />`,
+      )}
+    </div>
+  </fieldset>`;
+}

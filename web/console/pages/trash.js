@@ -1,0 +1,43 @@
+// What was removed of a directory and is still kept.
+
+import { get, post } from '../client.js';
+import { t } from '../i18n/index.js';
+import { toast } from '../state.js';
+import { folded, oneLine } from '../text.js';
+import { useAction, useLoad } from '../ui/hooks.js';
+import { usePages } from '../ui/pager.js';
+import { Button, Chip, Problem, Time } from '../ui/parts.js';
+import { html } from '../vendor/preact.js';
+
+const PAGE = 20;
+
+export function Trash({ workspace, path, changed }) {
+  const trash = useLoad((signal) => get('/ckpt/trash', { signal }), [workspace]);
+  const items = (trash.data?.items ?? []).filter((item) => item.path === path);
+  const { rows, pager } = usePages(items, PAGE);
+  const restore = useAction(async (item) => {
+    const id = item.snapshot ?? `trash-${item.item}`;
+    const { snapshot } = await post('/ckpt/trash/restore', { workspace, item: item.item, id }, { patience: 600000 });
+    toast(t('trash.restored', { name: oneLine(snapshot) }));
+    await Promise.all([trash.reload(), changed()]);
+  });
+  return html`<details class="panel" data-testid="trash" onToggle=${(event) => event.currentTarget.open && trash.reload()}>
+    <summary>${t('trash.title')}${items.length > 0 && ` (${items.length})`}</summary>
+    <p class="hint">${t('trash.hint')}</p>
+    <${Problem} failure=${trash.failure ?? restore.failure} retry=${trash.failure ? trash.reload : null} />
+    ${trash.data && !items.length && html`<p>${t('trash.none')}</p>`}
+    <ul class="rows">
+      ${rows.map((item) => {
+        const name = item.snapshot ? oneLine(item.snapshot) : t('trash.tree');
+        return html`<li key=${item.item} class="row" data-trashed=${item.item}>
+          <div class="row-main">
+            <p><strong><bdi>${name}</bdi></strong> <bdi>${folded(item.message, 160)}</bdi> ${item.missing && html`<${Chip} tone="bad">${t('line.missing')}<//>`}</p>
+            <p class="hint"><${Time} at=${item.created_at} /> · ${t('trash.until')} <${Time} at=${item.until} /></p>
+          </div>
+          <${Button} kind="small" off=${item.missing && t('line.missing')} busy=${restore.busy} press=${() => restore.run(item)} data-action="restore" aria-label=${`${t('trash.restore')}: ${name}`}>${t('trash.restore')}<//>
+        </li>`;
+      })}
+    </ul>
+    ${pager}
+  </details>`;
+}

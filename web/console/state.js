@@ -1,0 +1,101 @@
+// What the page knows, in one place: the host's state, tasks by id, transcripts of open tasks. Parts of it are never changed
+// but replaced, so that whoever shows one sees by identity whether there is something to do.
+
+import { useEffect, useReducer, useRef } from './vendor/preact.js';
+
+export const state = {
+  /** How news come: `connecting`, `live`, `polling`, `lost`. */
+  link: 'connecting',
+  /** The last answer of getState but for its tasks; `null` before the first. */
+  host: null,
+  /** Task rows, newest first. */
+  tasks: [],
+  /** Why the last getState failed; `null` if it did not. */
+  failure: null,
+  /** Main sessions with a client, as the status names them: `[{id, cwd}]`. */
+  mains: [],
+  /** The main session this page belongs to; empty: none. */
+  main: '',
+  /** By task id: `{entries, next, truncated, failure}`. */
+  transcripts: {},
+  /** By task id, while an export runs: `{exportId, done, total}`. */
+  progress: {},
+  /** `[{id, kind, text}]` */
+  toasts: [],
+};
+
+const listeners = new Set();
+let told = true;
+
+/** Changes some of it; whoever shows it is told once, soon. */
+export function change(patch) {
+  Object.assign(state, patch);
+  if (!told) return;
+  told = false;
+  queueMicrotask(() => {
+    told = true;
+    for (const listener of [...listeners]) listener();
+  });
+}
+
+/** A part of the state, for a component that is drawn again whenever that part is another. */
+export function useShared(select) {
+  const [, draw] = useReducer((count) => count + 1, 0);
+  const shown = useRef();
+  const chosen = useRef();
+  chosen.current = select;
+  shown.current = select(state);
+  useEffect(() => {
+    const listener = () => {
+      if (!Object.is(chosen.current(state), shown.current)) draw();
+    };
+    listeners.add(listener);
+    // What changed between drawing and listening.
+    listener();
+    return () => listeners.delete(listener);
+  }, []);
+  return shown.current;
+}
+
+/** The row of a task; undefined if there is none. */
+export const taskOf = (id) => state.tasks.find((task) => task.id === id);
+
+const ACTIVE = new Set(['starting', 'running']);
+/** Whether a turn runs, or is about to. */
+export const isActive = (task) => ACTIVE.has(task.status);
+/** Whether it has not ended: it runs, or waits for its turn. */
+export const isOpen = (task) => isActive(task) || task.status === 'queued';
+
+/** Puts a task's row where it belongs. */
+export function putTask(task) {
+  const at = state.tasks.findIndex((one) => one.id === task.id);
+  if (at < 0) change({ tasks: [task, ...state.tasks] });
+  else change({ tasks: state.tasks.with(at, task) });
+}
+
+/** Forgets a task. */
+export function dropTask(id) {
+  const { [id]: _, ...transcripts } = state.transcripts;
+  change({ tasks: state.tasks.filter((task) => task.id !== id), transcripts });
+}
+
+/** Takes an answer of getState; rows that are equal stay the same objects, so that nothing is drawn twice. */
+export function putState({ tasks, ...host }) {
+  const known = new Map(state.tasks.map((task) => [task.id, task]));
+  const rows = tasks.map((task) => {
+    const old = known.get(task.id);
+    return old && JSON.stringify(old) === JSON.stringify(task) ? old : task;
+  });
+  const same = rows.length === state.tasks.length && rows.every((row, at) => row === state.tasks[at]);
+  change({ host, tasks: same ? state.tasks : rows, failure: null });
+}
+
+let toasts = 0;
+const TOAST = 4500;
+
+/** Says something for a moment: `kind` is `good` or `bad`. */
+export function toast(text, kind = 'good') {
+  const one = { id: (toasts += 1), kind, text };
+  change({ toasts: [...state.toasts, one].slice(-3) });
+  setTimeout(() => change({ toasts: state.toasts.filter((other) => other !== one) }), TOAST);
+}

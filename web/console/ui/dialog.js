@@ -1,0 +1,61 @@
+// Dialogs that hold the page until they are answered: focus stays inside, Escape closes, and it returns to where it was.
+
+import { t } from '../i18n/index.js';
+import { html, useEffect, useRef } from '../vendor/preact.js';
+import { useAction, useName } from './hooks.js';
+import { Button, Problem } from './parts.js';
+
+/** A dialog; it is there as long as it is drawn. */
+export function Dialog({ title, close, children, wide = false, ...rest }) {
+  const element = useRef();
+  const name = useName('dialog');
+  useEffect(() => {
+    const before = document.activeElement;
+    element.current.showModal();
+    return () => before?.isConnected && before.focus();
+  }, []);
+  const cancelled = (event) => {
+    event.preventDefault();
+    close();
+  };
+  const clicked = (event) => {
+    // Beside the dialog, which is its backdrop.
+    if (event.target === element.current) close();
+  };
+  return html`<dialog
+    ref=${element}
+    class=${wide ? 'wide' : ''}
+    aria-labelledby=${name}
+    onCancel=${cancelled}
+    onClick=${clicked}
+    ...${rest}
+  >
+    <div class="dialog">
+      <h2 id=${name}>${title}</h2>
+      ${children}
+    </div>
+  </dialog>`;
+}
+
+/** Asks before something is done. What it does, and to how much, is what is inside; `of` names it for tests. What
+ * `stays` closes itself once it is done. */
+export function Confirm({ title, act, of = '', danger = false, work, close, children, off = false, stays = false }) {
+  const action = useAction(async () => {
+    await work();
+    if (!stays) close();
+  });
+  const submit = (event) => {
+    event.preventDefault();
+    if (!off) action.run();
+  };
+  return html`<${Dialog} title=${title} close=${close} data-confirm=${of}>
+    <form onSubmit=${submit}>
+      <div class="said">${children}</div>
+      <${Problem} failure=${action.failure} />
+      <div class="actions end">
+        <${Button} press=${close} data-action="dismiss">${t('do.cancel')}<//>
+        <${Button} kind=${danger ? 'danger' : 'primary'} busy=${action.busy} off=${off} data-action="confirm">${act}<//>
+      </div>
+    </form>
+  <//>`;
+}

@@ -1,0 +1,66 @@
+// Choosing a directory of the machine the daemon runs on: type its path, or walk to it.
+
+import { post } from '../client.js';
+import { t } from '../i18n/index.js';
+import { oneLine } from '../text.js';
+import { html, useState } from '../vendor/preact.js';
+import { Dialog } from './dialog.js';
+import { useLoad } from './hooks.js';
+import { usePages } from './pager.js';
+import { Button, Loading, Notice, Path, Problem } from './parts.js';
+
+const PAGE = 100;
+
+/** The input for a path with a button beside it that opens the dialog. `known` are paths to offer. */
+export function DirectoryInput({ value, change, known = [], id, ...rest }) {
+  const [choosing, setChoosing] = useState(false);
+  const chosen = (path) => {
+    change(path);
+    setChoosing(false);
+  };
+  return html`<div class="with-button">
+    <input
+      id=${id}
+      class="path"
+      list=${`${id}-known`}
+      spellcheck="false"
+      autocapitalize="off"
+      autocomplete="off"
+      value=${value}
+      onInput=${(event) => change(event.currentTarget.value)}
+      ...${rest}
+    />
+    <datalist id=${`${id}-known`}>${known.map((path) => html`<option key=${path} value=${path}></option>`)}</datalist>
+    <${Button} press=${() => setChoosing(true)} data-action="choose-directory">${t('do.choose')}<//>
+    ${choosing && html`<${DirectoryDialog} from=${value} choose=${chosen} close=${() => setChoosing(false)} />`}
+  </div>`;
+}
+
+function DirectoryDialog({ from, choose, close }) {
+  const [path, setPath] = useState(from.startsWith('/') ? from : '');
+  const listed = useLoad((signal) => post('/directories', path ? { path } : {}, { signal }), [path]);
+  const { rows, pager } = usePages(listed.data?.directories ?? [], PAGE);
+  const here = listed.data?.path ?? path;
+  const into = (name) => setPath(here === '/' ? `/${name}` : `${here}/${name}`);
+  return html`<${Dialog} title=${t('directory.title')} close=${close} data-testid="directories">
+    <p><span class="term">${t('directory.path')}</span> <${Path} of=${here} /></p>
+    ${listed.failure &&
+    html`<${Problem} failure=${listed.failure} retry=${() => (path ? setPath('') : listed.reload())} />`}
+    ${listed.data?.parent &&
+    html`<p><${Button} kind="small" press=${() => setPath(listed.data.parent)}>↑ ${t('directory.up')}<//></p>`}
+    ${listed.loading && html`<${Loading} />`}
+    ${listed.data && !rows.length && html`<p class="hint">${t('directory.empty')}</p>`}
+    <ul class="directories">
+      ${rows.map(
+        (name) =>
+          html`<li key=${name}><button type="button" class="link" onClick=${() => into(name)}><bdi class="path">${oneLine(name)}</bdi></button></li>`,
+      )}
+    </ul>
+    ${pager}
+    ${listed.data?.truncated && html`<${Notice}><p>${t('directory.truncated')}</p><//>`}
+    <div class="actions end">
+      <${Button} press=${close} data-action="dismiss">${t('do.cancel')}<//>
+      <${Button} kind="primary" off=${!here} press=${() => choose(here)} data-action="choose">${t('directory.use')}<//>
+    </div>
+  <//>`;
+}

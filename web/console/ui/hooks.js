@@ -1,0 +1,77 @@
+// What pages do again and again: carry something out, fetch something, and keep what is typed while people look elsewhere.
+
+import { useCallback, useEffect, useRef, useState } from '../vendor/preact.js';
+
+/** Carries something out once at a time: `{run, busy, failure, clear}`. `run` resolves to undefined if it failed. */
+export function useAction(work) {
+  const [busy, setBusy] = useState(false);
+  const [failure, setFailure] = useState(null);
+  const running = useRef(false);
+  const current = useRef(work);
+  current.current = work;
+  const run = useCallback(async (...args) => {
+    if (running.current) return undefined;
+    running.current = true;
+    setBusy(true);
+    setFailure(null);
+    try {
+      return await current.current(...args);
+    } catch (error) {
+      setFailure(error);
+      return undefined;
+    } finally {
+      running.current = false;
+      setBusy(false);
+    }
+  }, []);
+  return { run, busy, failure, clear: () => setFailure(null) };
+}
+
+/** Fetches something, again whenever `on` changes: `{data, failure, loading, reload}`. An older answer never replaces a newer. */
+export function useLoad(fetcher, on) {
+  const [loaded, setLoaded] = useState({ data: null, failure: null, loading: true });
+  const asked = useRef(null);
+  const current = useRef(fetcher);
+  current.current = fetcher;
+  const reload = useCallback(async () => {
+    asked.current?.abort();
+    const abort = new AbortController();
+    asked.current = abort;
+    setLoaded((old) => ({ ...old, loading: true }));
+    try {
+      const data = await current.current(abort.signal);
+      if (!abort.signal.aborted) setLoaded({ data, failure: null, loading: false });
+    } catch (failure) {
+      if (!abort.signal.aborted) setLoaded((old) => ({ ...old, failure, loading: false }));
+    }
+  }, []);
+  useEffect(() => {
+    setLoaded({ data: null, failure: null, loading: true });
+    reload();
+    return () => asked.current?.abort();
+  }, on);
+  return { ...loaded, reload };
+}
+
+const drafts = new Map();
+
+/** A state that outlives its component: what somebody typed is there when they come back, until the page is left. */
+export function useDraft(name, first) {
+  const [value, setValue] = useState(drafts.has(name) ? drafts.get(name) : first);
+  const set = useCallback(
+    (fresh) => {
+      drafts.set(name, fresh);
+      setValue(fresh);
+    },
+    [name],
+  );
+  return [value, set];
+}
+
+/** Names for elements that refer to each other; each component gets its own. */
+let names = 0;
+export function useName(prefix) {
+  const name = useRef('');
+  name.current ||= `${prefix}-${(names += 1)}`;
+  return name.current;
+}
