@@ -7,9 +7,9 @@ import { bytes, oneLine, visible } from '../text.js';
 import { useLoad } from '../ui/hooks.js';
 import { Button, Chip, Empty, Heading, Loading, Path, Problem } from '../ui/parts.js';
 import { html, useState } from '../vendor/preact.js';
-import { TONES } from './rollback.js';
 
 const PAGE = 100;
+const TONES = { added: 'good', deleted: 'bad', modified: 'warn', renamed: 'quiet' };
 
 export function DiffPage({ workspace, from, to }) {
   const [page, setPage] = useState(0);

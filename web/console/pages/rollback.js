@@ -11,9 +11,9 @@ import { html } from '../vendor/preact.js';
 
 /** How many paths are named. */
 const NAMED = 100;
-/** What a change since the checkpoint means for going back. */
-export const TONES = { added: 'good', deleted: 'bad', modified: 'warn', renamed: 'quiet' };
-const KINDS = Object.keys(TONES);
+const KINDS = ['added', 'deleted', 'modified', 'renamed'];
+/** What becomes of what has changed since the checkpoint. */
+const EFFECTS = { added: 'bad', deleted: 'good', modified: 'warn', renamed: 'quiet' };
 
 export function Rollback({ workspace, path, snapshot, close, done }) {
   const plan = useLoad(
@@ -45,7 +45,7 @@ function Plan({ of, path }) {
       <ul class="items">
         ${of.changes.map(
           (change) =>
-            html`<li key=${change.path}><${Chip} tone=${TONES[change.kind]}>${t(`diff.${change.kind}`)}<//> <${Path} of=${change.path} /></li>`,
+            html`<li key=${change.path}><${Chip} tone=${EFFECTS[change.kind]}>${t(`back.effect.${change.kind}`)}<//> <${Path} of=${change.path} /></li>`,
         )}
       </ul>
       ${of.total > of.changes.length && html`<p class="hint">${t('back.more', { count: of.total - of.changes.length })}</p>`}

@@ -10,9 +10,14 @@ export function Dialog({ title, close, children, wide = false, ...rest }) {
   const element = useRef();
   const name = useName('dialog');
   useEffect(() => {
+    const dialog = element.current;
     const before = document.activeElement;
-    element.current.showModal();
-    return () => before?.isConnected && before.focus();
+    dialog.showModal();
+    return () => {
+      // As long as it is open nothing beside it can have the focus.
+      dialog.close();
+      before?.focus();
+    };
   }, []);
   const cancelled = (event) => {
     event.preventDefault();
