@@ -148,7 +148,7 @@ function Language({ spoken, speak }) {
   const other = Object.keys(LANGUAGES).find((of) => of !== spoken);
   return html`<button
     type="button"
-    class="tool"
+    class="icon"
     data-action="language"
     lang=${other}
     onClick=${() => speak(other)}
@@ -167,7 +167,7 @@ function Theme() {
     setShown(other);
   };
   const label = t(`theme.${other}`);
-  return html`<button type="button" class="tool" data-action="theme" aria-label=${label} title=${label} onClick=${change}>
+  return html`<button type="button" class="icon" data-action="theme" aria-label=${label} title=${label} onClick=${change}>
     <svg viewBox="0 0 24 24" aria-hidden="true">
       ${other === 'dark'
         ? html`<path d="M20 14.5A8.5 8.5 0 0 1 9.5 4a8.5 8.5 0 1 0 10.5 10.5z" />`
@@ -181,10 +181,10 @@ function MainSession() {
   const main = useShared((state) => state.main);
   const host = useShared((state) => state.host);
   if (!host) return null;
-  if (!mains.length) return html`<span class="main none" title=${t('main.none.hint')}>${t('main.none')}</span>`;
+  if (!mains.length) return html`<span class="session none" title=${t('main.none.hint')}>${t('main.none')}</span>`;
   if (mains.length === 1) {
     const name = `${t('main.label')}: ${oneLine(main)}`;
-    return html`<span class="main" title=${name} aria-label=${name}><${Path} of=${beginning(main, 16)} /></span>`;
+    return html`<span class="session" title=${name} aria-label=${name}><${Path} of=${beginning(main, 16)} /></span>`;
   }
   const choices = { '': t('main.choose') };
   for (const { id, cwd } of mains) choices[id] = oneLine(`${beginning(id, 16)} · ${leaf(cwd ?? '')}`);

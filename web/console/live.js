@@ -116,8 +116,8 @@ const NEWS = {
 function startPolling() {
   if (poll) return;
   poll = setInterval(() => {
-    // One request at a time: a slow answer is waited for.
-    if (asking || document.hidden) return;
+    // One request at a time: a slow answer is waited for. Who is signed out has to do something first.
+    if (asking || document.hidden || state.failure?.code === 'TOKEN_MISSING') return;
     refresh();
     reloadTranscripts();
   }, POLL);

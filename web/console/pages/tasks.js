@@ -96,7 +96,7 @@ class Card extends Component {
         <${StatusChip} status=${task.status} />
         <h2><a href=${link('tasks', task.id)} title=${oneLine(task.label)}><bdi>${title}</bdi></a></h2>
       </div>
-      <dl class="line">
+      <dl class="brief">
         <div><dt>${t('tasks.created')}</dt><dd><${Time} at=${task.createdAt} /></dd></div>
         ${task.startedAt > 0 &&
         html`<div><dt>${t('tasks.took')}</dt><dd><${Took} task=${task} /></dd></div>`}

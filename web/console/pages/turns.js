@@ -2,8 +2,8 @@
 
 import { call } from '../client.js';
 import { t } from '../i18n/index.js';
-import { isOpen, toast } from '../state.js';
-import { folded } from '../text.js';
+import { isOpen, putTask, toast } from '../state.js';
+import { folded, visible } from '../text.js';
 import { reloadTranscript } from '../transcript.js';
 import { Confirm } from '../ui/dialog.js';
 import { useLoad } from '../ui/hooks.js';
@@ -23,29 +23,28 @@ export function Turns({ task }) {
   const rows = turns.data?.turns ?? [];
   const newest = [...rows].reverse();
   const { rows: shown, pager } = usePages(newest, PAGE);
-  const changed = async () => {
+  const [notes, setNotes] = useState([]);
+  const came = async (rewound, text) => {
+    putTask(rewound.task);
+    setNotes(rewound.notes);
+    toast(t(text, rewound));
     await turns.reload();
     reloadTranscript(task.id);
   };
-  const rewind = async () => {
-    await call('rewindTask', { taskId: task.id, turn: back.turn }, { own: true });
-    toast(t('turns.done', { turn: back.turn }));
-    await changed();
-  };
-  const undo = async () => {
-    await call('undoRewind', { taskId: task.id }, { own: true });
-    toast(t('turns.undone'));
-    await changed();
-  };
+  const long = { own: true, patience: 600000 };
+  const rewind = async () => came(await call('rewindTask', { taskId: task.id, turn: back.turn }, long), 'turns.done');
+  const undo = async () => came(await call('undoRewind', { taskId: task.id }, long), 'turns.undone');
   if (turns.failure) return html`<${Problem} failure=${turns.failure} retry=${turns.reload} />`;
   if (!turns.data) return html`<${Loading} />`;
   const gone = back ? rows.filter((row) => row.turn >= back.turn).map((row) => row.turn) : [];
   return html`<section aria-label=${t('task.part.turns')}>
-    ${turns.data.undo &&
-    html`<${Notice} tone="good" >
-      <p>${t('turns.undo.hint')}</p>
+    ${turns.data.undo > 0 &&
+    html`<${Notice} tone="good">
+      <p>${t('turns.undo.hint', { turn: turns.data.undo })}</p>
       <${Button} off=${isOpen(task) && t('turns.rewind.running')} press=${() => setUndoing(true)} data-action="undo-rewind">${t('turns.undo')}<//>
     <//>`}
+    ${notes.length > 0 &&
+    html`<${Notice} tone="warn" data-testid="notes"><ul>${notes.map((note) => html`<li key=${note}>${visible(note)}</li>`)}</ul><//>`}
     ${!rows.length && html`<${Empty} title=${t('turns.none')}><p>${t('turns.none.hint')}</p><//>`}
     <ol class="rows" reversed>
       ${shown.map(
@@ -54,6 +53,7 @@ export function Turns({ task }) {
             <div class="row-main">
               <p><strong>${t('turns.turn')} ${row.turn}</strong> <${Time} at=${row.at} /> ${!row.checkpoint && html`<${Chip} tone="warn">${t('turns.checkpoint')}: ${t('turns.missing')}<//>`}</p>
               <p class="excerpt"><bdi>${folded(row.asked, 240)}</bdi></p>
+              ${row.note && html`<p class="hint">${visible(row.note)}</p>`}
             </div>
             <${Button}
               kind="small"
