@@ -18,6 +18,7 @@ export function App() {
   const [spoken, setSpoken] = useState(language());
   const main = useRef();
   const visited = useRef(at.join('/'));
+  const told = useRef(spoken);
 
   useEffect(() => {
     const moved = () => setAt(place());
@@ -37,6 +38,11 @@ export function App() {
     document.querySelector('.sections [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
   }, [sectionOf(at), spoken]);
 
+  useEffect(() => {
+    // All is drawn anew in the other language; who asked for it is where they were.
+    if (told.current !== spoken) document.querySelector('[data-action="language"]')?.focus();
+    told.current = spoken;
+  }, [spoken]);
   const speak = (chosen) => {
     chooseLanguage(chosen);
     setSpoken(chosen);

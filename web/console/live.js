@@ -1,8 +1,11 @@
 // News: server-sent events where they come, else a question every 2.5 seconds, one at a time.
 
 import { call, status } from './client.js';
+import { t } from './i18n/index.js';
 import { kept } from './prefs.js';
-import { change, dropTask, putState, putTask, state } from './state.js';
+import { place } from './router.js';
+import { change, dropTask, isOpen, putState, putTask, state, taskOf, toast } from './state.js';
+import { folded } from './text.js';
 import { entryCame, reloadTranscripts } from './transcript.js';
 
 const EVENTS = '/api/v1/events';
@@ -97,7 +100,11 @@ function close() {
 }
 
 const NEWS = {
-  'task.changed': ({ task }) => putTask(task),
+  'task.changed': ({ task }) => {
+    const before = taskOf(task.id);
+    putTask(task);
+    if (before && isOpen(before) && !isOpen(task)) sayEnded(task);
+  },
   'task.removed': ({ taskId }) => dropTask(taskId),
   'task.entry': ({ taskId, entry }) => entryCame(taskId, entry),
   'state.changed': refresh,
@@ -112,6 +119,12 @@ const NEWS = {
     reloadTranscripts();
   },
 };
+
+/** People who look elsewhere are told that a task has ended. */
+function sayEnded({ id, label, status }) {
+  if (place().includes(id)) return;
+  toast(t('tasks.ended', { label: folded(label, 60), status: t(`status.${status}`) }), status === 'failed' ? 'bad' : 'good');
+}
 
 function startPolling() {
   if (poll) return;

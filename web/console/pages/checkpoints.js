@@ -7,7 +7,7 @@ import { go, link } from '../router.js';
 import { toast } from '../state.js';
 import { bytes, oneLine } from '../text.js';
 import { DirectoryInput } from '../ui/directory.js';
-import { useAction, useDraft, useLoad } from '../ui/hooks.js';
+import { useAction, useDraft, useLoad, useReturn } from '../ui/hooks.js';
 import { usePages } from '../ui/pager.js';
 import { Button, Chip, Empty, Field, Heading, Loading, Notice, Path, Problem, Time } from '../ui/parts.js';
 import { html } from '../vendor/preact.js';
@@ -40,11 +40,12 @@ export async function takeCheckpoint(workspace, message) {
 
 function Workspaces() {
   const workspaces = useLoad((signal) => get('/ckpt/workspaces', { signal }), []);
+  useReturn(workspaces.reload);
   const list = workspaces.data?.workspaces ?? [];
   const { rows, pager } = usePages(list, PAGE);
   const { over_limit: over, fs_used_bytes: used, fs_total_bytes: total } = workspaces.data ?? {};
   return html`<section aria-label=${t('ckpt.title')}>
-    <${Heading}>${t('ckpt.title')}<//>
+    <${Heading} actions=${html`<${Button} press=${workspaces.reload}>${t('do.refresh')}<//>`}>${t('ckpt.title')}<//>
     <p class="hint">${t('ckpt.intro')}</p>
     <${Problem} failure=${workspaces.failure} retry=${workspaces.reload} />
     <${First} known=${list} />

@@ -15,7 +15,7 @@ export function DiffPage({ workspace, from, to }) {
   const [page, setPage] = useState(0);
   const [open, setOpen] = useState('');
   const asked = { workspace, from, to, limit: PAGE, offset: page * PAGE };
-  const diff = useLoad((signal) => post('/ckpt/diff', asked, { signal, patience: 600000 }), [page]);
+  const diff = useLoad((signal) => post('/ckpt/diff', asked, { signal, patience: 600000 }), ['diff', page]);
   const named = (of) => (of === '@live' ? t('diff.now') : oneLine(of));
   const { data } = diff;
   const turn = (by) => {

@@ -21,7 +21,7 @@ export default function ExportsPage() {
   // The host says that records have changed by giving its state anew.
   const told = useShared((shared) => shared.host?.exports);
   const newest = told && JSON.stringify(told.map(({ id, status, undoneAt }) => [id, status, undoneAt]));
-  const exports = useLoad((signal) => call('listExports', {}, { signal }), [newest]);
+  const exports = useLoad((signal) => call('listExports', {}, { signal }), ['exports', newest]);
   const { rows, pager } = usePages(exports.data?.exports ?? [], PAGE);
   return html`<section aria-label=${t('exports.title')}>
     <${Heading} actions=${html`<${Button} press=${exports.reload}>${t('do.refresh')}<//>`}>${t('exports.title')}<//>

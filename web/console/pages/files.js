@@ -13,8 +13,7 @@ import { Export } from './export.js';
 const PAGE = 100;
 const NONE = new Set();
 
-export function Files({ task }) {
-  const files = useLoad((signal) => call('listFiles', { taskId: task.id }, { signal }), [task.id, task.status, task.turns]);
+export function Files({ task, files }) {
   const [search, setSearch] = useState('');
   const [selected, setSelected] = useDraft(`files.${task.id}`, NONE);
   const [previewed, setPreviewed] = useState('');

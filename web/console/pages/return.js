@@ -3,18 +3,17 @@
 import { call } from '../client.js';
 import { t } from '../i18n/index.js';
 import { toast, useShared } from '../state.js';
-import { useAction, useDraft, useLoad } from '../ui/hooks.js';
+import { useAction, useDraft } from '../ui/hooks.js';
 import { Button, Check, Empty, Field, Path, Problem } from '../ui/parts.js';
 import { html, useRef, useState } from '../vendor/preact.js';
 
 const FIRST = { status: true, conclusion: true, relPath: '', customText: '' };
 
-export function ReturnToMain({ task }) {
+export function ReturnToMain({ task, files }) {
   const mains = useShared((state) => state.mains);
   const main = useShared((state) => state.main);
   const [parts, setParts] = useDraft(`return.parts.${task.id}`, FIRST);
   const [text, setText] = useDraft(`return.text.${task.id}`, '');
-  const files = useLoad((signal) => call('listFiles', { taskId: task.id }, { signal }), [task.id]);
   // That it was started from, as long as somebody is there; else the one this page belongs to.
   const mainSessionId = mains.some((session) => session.id === task.mainSessionId) ? task.mainSessionId : main;
   const [cut, setCut] = useState(false);

@@ -7,7 +7,7 @@ import { go, link } from '../router.js';
 import { isActive, isOpen, putTask, state, taskOf, useShared } from '../state.js';
 import { folded } from '../text.js';
 import { watch } from '../transcript.js';
-import { useAction } from '../ui/hooks.js';
+import { useAction, useLoad } from '../ui/hooks.js';
 import { Button, Empty, Loading, Notice, Problem } from '../ui/parts.js';
 import { html, useEffect, useState } from '../vendor/preact.js';
 import { CleanUp } from './cleanup.js';
@@ -27,6 +27,7 @@ export default function TaskPage({ id, part = 'conversation' }) {
   const [opened, setOpened] = useState({ resumeError: null, failure: null, description: null });
   const [cleaning, setCleaning] = useState(null);
   const cancel = useAction(async () => putTask((await call('cancelTask', { taskId: id })).task));
+  const files = useLoad((signal) => call('listFiles', { taskId: id }, { signal }), [id, task?.status, task?.turns]);
   useEffect(() => watch(id), [id]);
   useEffect(() => {
     let here = true;
@@ -77,11 +78,11 @@ export default function TaskPage({ id, part = 'conversation' }) {
       ${Object.keys(PARTS).map(
         (of) =>
           html`<a key=${of} href=${link('tasks', id, of)} data-part=${of} aria-current=${of === shown ? 'page' : null}
-            >${t(`task.part.${of}`)}</a
+            >${t(`task.part.${of}`)}${of === 'files' && files.data && ` (${files.data.entries.length}${files.data.truncated ? '+' : ''})`}</a
           >`,
       )}
     </nav>
-    <${Part} key=${`${id}/${shown}`} task=${task} />
+    <${Part} key=${`${id}/${shown}`} task=${task} files=${files} />
     ${cleaning &&
     html`<${CleanUp} task=${task} scope=${cleaning} close=${() => setCleaning(null)} done=${removed} />`}
   </article>`;

@@ -6,9 +6,9 @@ import { go, link } from '../router.js';
 import { toast } from '../state.js';
 import { folded, oneLine, visible } from '../text.js';
 import { Confirm } from '../ui/dialog.js';
-import { useAction, useLoad } from '../ui/hooks.js';
+import { useAction, useLoad, useReturn } from '../ui/hooks.js';
 import { usePages } from '../ui/pager.js';
-import { Button, Chip, Empty, Field, Loading, Path, Problem, Time } from '../ui/parts.js';
+import { Button, Chip, Empty, Field, Heading, Loading, Path, Problem, Time } from '../ui/parts.js';
 import { html, useState } from '../vendor/preact.js';
 import { takeCheckpoint } from './checkpoints.js';
 import { Rollback } from './rollback.js';
@@ -30,9 +30,10 @@ export function TimelinePage({ workspace }) {
   const newest = snapshots.find((snapshot) => !snapshot.missing)?.id;
   const since = useLoad(
     (signal) => (newest ? post('/ckpt/diff', { workspace, from: newest, to: LIVE, limit: 1 }, { signal }) : null),
-    [workspace, newest, line.data],
+    [`${workspace}/${newest}`, line.data],
   );
   const changed = () => Promise.all([line.reload(), last.reload()]);
+  useReturn(changed);
   const take = useAction(async () => {
     await takeCheckpoint(workspace, message);
     setMessage('');
@@ -59,7 +60,7 @@ export function TimelinePage({ workspace }) {
   };
   return html`<section aria-label=${t('line.title')} data-workspace=${line.data.id}>
     <p class="crumbs"><a href=${link('checkpoints')}>${t('ckpt.all')}</a></p>
-    <div class="heading"><h1 tabindex="-1"><${Path} of=${line.data.path} /></h1></div>
+    <${Heading} actions=${html`<${Button} press=${changed}>${t('do.refresh')}<//>`}><${Path} of=${line.data.path} /><//>
     <form class="panel inline-form" onSubmit=${submit} aria-label=${t('ckpt.take')}>
       <${Field} label=${t('ckpt.message')}>
         ${({ id }) =>

@@ -27,10 +27,12 @@ export function useAction(work) {
   return { run, busy, failure, clear: () => setFailure(null) };
 }
 
-/** Fetches something, again whenever `on` changes: `{data, failure, loading, reload}`. An older answer never replaces a newer. */
+/** Fetches something, again whenever `on` changes: `{data, failure, loading, reload}`. What `on` begins with says what it is:
+ * as long as that stays, the old answer is shown until there is a new one. An older answer never replaces a newer. */
 export function useLoad(fetcher, on) {
   const [loaded, setLoaded] = useState({ data: null, failure: null, loading: true });
   const asked = useRef(null);
+  const of = useRef(on[0]);
   const current = useRef(fetcher);
   current.current = fetcher;
   const reload = useCallback(async () => {
@@ -46,7 +48,8 @@ export function useLoad(fetcher, on) {
     }
   }, []);
   useEffect(() => {
-    setLoaded({ data: null, failure: null, loading: true });
+    if (of.current !== on[0]) setLoaded({ data: null, failure: null, loading: true });
+    of.current = on[0];
     reload();
     return () => asked.current?.abort();
   }, on);
@@ -66,6 +69,17 @@ export function useDraft(name, first) {
     [name],
   );
   return [value, set];
+}
+
+/** Does something when people come back to this page from elsewhere: what they did there may be seen here. */
+export function useReturn(work) {
+  const current = useRef(work);
+  current.current = work;
+  useEffect(() => {
+    const back = () => current.current();
+    addEventListener('focus', back);
+    return () => removeEventListener('focus', back);
+  }, []);
 }
 
 /** Names for elements that refer to each other; each component gets its own. */

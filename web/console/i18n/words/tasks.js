@@ -26,6 +26,7 @@ export default {
   'tasks.view': ['View', '查看'],
   'tasks.cancel': ['Cancel', '取消任务'],
   'tasks.cleanUp': ['Clean up', '清理'],
+  'tasks.ended': ['{label}: {status}', '{label}：{status}'],
   'tasks.cancelled': ['Cancelled: {label}', '已取消：{label}'],
   'tasks.cleanMany': ['Clean up many…', '批量清理…'],
 
