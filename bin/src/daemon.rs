@@ -15,7 +15,7 @@ use cofferdam_actors::{Cofferdam, StartError};
 use cofferdam_storage::ckpt::config::{BackendKind, Config};
 use cofferdam_storage::ckpt::{Store, StoreOptions};
 use cofferdam_storage::{clock, fault};
-use cofferdam_web::{EventStreams, Services};
+use cofferdam_web::{EventStreams, LinkPlace, Services};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -127,7 +127,7 @@ fn serve(
     let (ckpt_listener, ckpt_file) = bind(&store, &place, "--socket")?;
     let (control_listener, control_file) = bind(&store, &paths::control_socket(&state_dir), "--state-dir")?;
     let http = match hosting {
-        Some(hosting) => Http::bind(hosting.http(), clock::from_env().0)?,
+        Some(hosting) => Http::bind(hosting.http(), clock::from_env().0, &state_dir)?,
         None => None,
     };
     let socket = std::path::absolute(&place.path)?;
@@ -218,7 +218,7 @@ impl Adapters {
         let accept = actix::spawn(socket::accept(listener, self.audience, ckpt, limits, stopping.clone()));
         announce(format_args!("listening on {}", ckpt_file.path().display()));
         if let Some(console) = console {
-            announce(format_args!("console: {}", console.login_url()));
+            announce(format_args!("console: {}", console.login_url(LinkPlace::Named)));
         }
 
         stopping.cancelled().await;

@@ -16,6 +16,7 @@
 
 pub mod ckpt;
 pub mod clock;
+pub mod console;
 pub mod disk;
 pub mod durable;
 pub mod fault;

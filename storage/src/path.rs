@@ -162,6 +162,18 @@ pub fn escape(bytes: &[u8]) -> String {
     text
 }
 
+/// What [`escape`] made a text of; nothing if it made none like this.
+pub fn unescape(text: &str) -> Option<Vec<u8>> {
+    let mut parts = text.split('\\');
+    let mut bytes = parts.next()?.as_bytes().to_vec();
+    for part in parts {
+        let digits = part.strip_prefix('x')?.get(..2)?;
+        bytes.push(u8::from_str_radix(digits, 16).ok()?);
+        bytes.extend_from_slice(&part.as_bytes()[3..]);
+    }
+    (escape(&bytes) == text).then_some(bytes)
+}
+
 fn push_hex(text: &mut String, byte: u8) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     text.push_str("\\x");
@@ -206,5 +218,15 @@ mod tests {
     fn escaped_names_are_one_line_and_keep_readable_text() {
         assert_eq!(escape("größe ✓".as_bytes()), "größe ✓");
         assert_eq!(escape(b"\xffs\n\\"), "\\xffs\\x0a\\x5c");
+    }
+
+    #[test]
+    fn what_was_escaped_is_read_back_and_nothing_else_is() {
+        for bytes in [&b"\xffs\n\\"[..], "größe ✓".as_bytes(), b"", b"\\\\x", b"\xff"] {
+            assert_eq!(unescape(&escape(bytes)).as_deref(), Some(bytes));
+        }
+        for other in ["\\", "\\x", "\\x0", "\\y00", "\\x+1", "a\\xfF", "\\x41", "\n", "\\xé"] {
+            assert_eq!(unescape(other), None, "{other}");
+        }
     }
 }

@@ -162,7 +162,7 @@ impl Daemon {
         let url = lines.find_map(|line| line.unwrap().strip_prefix("console: ").map(str::to_owned)).unwrap();
         let rest = url.strip_prefix("http://").unwrap();
         let (host, path) = rest.split_once('/').unwrap();
-        let address = host.parse().unwrap();
+        let address = cofferdam_tests::web::address(host);
         let mut connection = Connection::open(address);
         let (head, _) = connection.ask(&format!("GET /{path} HTTP/1.1\r\nHost: {host}\r\n\r\n"), b"");
         let cookie = head.lines().find(|line| line.to_lowercase().starts_with("set-cookie:"));

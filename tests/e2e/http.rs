@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::process::Command;
 
 use cofferdam_tests::site::{Daemon, Site, run};
-use cofferdam_tests::wire::PATIENCE;
+use cofferdam_tests::web;
 
 use super::site;
 
@@ -26,9 +26,7 @@ fn ask(address: &str, line: &str, headers: &str) -> String {
 }
 
 fn connect(address: &str) -> TcpStream {
-    let stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    stream
+    web::connect(address)
 }
 
 /// Signs in with a link; returns the cookie as a header.
@@ -62,6 +60,29 @@ fn the_printed_link_signs_one_browser_in_and_the_next_one_is_had_over_the_contro
     let (code, stderr) = daemon.stop();
     assert_eq!(code, 0, "{stderr}");
     assert!(!stderr.contains(path.split_once('=').unwrap().1), "a code is in the log");
+}
+
+#[test]
+fn a_restart_keeps_the_console_s_name_and_whoever_is_signed_in() {
+    let site = site();
+    let (daemon, link) = start(&site);
+    let (address, cookie) = sign_in(&link);
+    let (name, port) = address.split_once(':').unwrap();
+    assert!(name.starts_with('c') && name.ends_with(".localhost"), "{name}");
+    daemon.kill();
+    let mut command = site.serve();
+    let daemon = Daemon::start(command.args(["--http", &format!("127.0.0.1:{port}")]), &site.socket());
+    assert!(daemon.line().starts_with(&format!("console: http://{address}/login?code=")));
+    let page = ask(&address, "GET /", &cookie);
+    assert!(page.starts_with("HTTP/1.1 200") && page.contains("__DSH_IPP__"), "{page}");
+    let ran = run(&mut site.cofferdam(&["console", "--plain"]));
+    assert!(ran.stdout.starts_with(&format!("http://127.0.0.1:{port}/login?code=")), "{ran:?}");
+    assert!(ran.stderr.contains("every server"), "{ran:?}");
+    sign_in(ran.stdout.trim().strip_prefix("http://").unwrap());
+    let ran = run(&mut site.cofferdam(&["console", "--sign-out"]));
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "Signed out: 2 browsers.\n"), "{ran:?}");
+    assert!(ask(&address, "GET /", &cookie).starts_with("HTTP/1.1 401"));
+    assert_eq!(run(&mut site.cofferdam(&["console", "--sign-out", "--plain"])).code, 2);
 }
 
 #[test]
@@ -111,7 +132,7 @@ fn a_crowd_of_connections_leaves_the_daemon_its_descriptors() {
     let daemon = Daemon::start(&mut command, &site.socket());
     let link = daemon.line();
     let address = link.strip_prefix("console: http://").unwrap().split_once('/').unwrap().0;
-    let crowd: Vec<_> = (0..150).filter_map(|_| TcpStream::connect(address).ok()).collect();
+    let crowd: Vec<_> = (0..150).filter_map(|_| TcpStream::connect(web::address(address)).ok()).collect();
     assert!(crowd.len() > 100);
     let ws = site.workspace("ws");
     daemon.init(&ws);

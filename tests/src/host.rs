@@ -72,8 +72,14 @@ impl HostSite {
     /// Starts the daemon and waits until tasks can be started.
     #[track_caller]
     pub fn start(&self) -> Daemon {
+        self.start_at(self.http)
+    }
+
+    /// The same, with HTTP at that address.
+    #[track_caller]
+    pub fn start_at(&self, http: &str) -> Daemon {
         let mut serve = self.site.serve();
-        serve.args(["--http", self.http]).env("COFFERDAM_TIME_SCALE", self.scale.to_string());
+        serve.args(["--http", http]).env("COFFERDAM_TIME_SCALE", self.scale.to_string());
         if let Some(program) = &self.pod_core {
             serve.arg("--pod-core").arg(program);
         }

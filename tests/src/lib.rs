@@ -10,6 +10,7 @@
 
 use std::io::Write;
 
+pub mod browser;
 pub mod dice;
 pub mod effort;
 pub mod files;
@@ -24,6 +25,7 @@ pub mod site;
 pub mod stamps;
 pub mod tree;
 pub mod user;
+pub mod web;
 pub mod wire;
 
 /// Says on stderr why a test cannot run on this machine or for this user, and returns from it.

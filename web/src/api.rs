@@ -14,7 +14,7 @@ use crate::caller::Caller;
 use crate::console::{self, Console};
 use crate::error::ApiError;
 use crate::events::{self, EventStreams};
-use crate::{ckpt, pod, session};
+use crate::{ckpt, directories, pod, session};
 
 /// The description of this API, an OpenAPI 3.1 document.
 pub const OPENAPI: &str = include_str!("../openapi.json");
@@ -85,6 +85,7 @@ pub fn scope(services: Services) -> Scope {
 pub(crate) fn endpoints() -> Vec<Endpoint> {
     let openapi = Endpoint::new(Method::GET, "/openapi.json", || web::to(describe));
     let further = pod::endpoints().chain(events::endpoints()).chain(console::code::endpoints());
+    let further = further.chain(directories::endpoints());
     std::iter::once(openapi).chain(ckpt::endpoints()).chain(session::endpoints()).chain(further).collect()
 }
 

@@ -14,6 +14,7 @@ mod api;
 mod caller;
 pub mod ckpt;
 pub mod console;
+mod directories;
 mod error;
 mod events;
 pub mod host;
@@ -23,6 +24,6 @@ pub mod tcp;
 
 pub use access::Access;
 pub use api::{OPENAPI, Services, scope};
-pub use console::{Console, ConsoleLink};
+pub use console::{Console, ConsoleLink, LinkPlace, SignedOut};
 pub use error::ErrorReport;
 pub use events::EventStreams;

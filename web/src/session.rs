@@ -1,6 +1,8 @@
 //! Sessions: the requests of the management protocol, carried out by this process instead of one of their own.
 //!
-//! Bodies are the protocol's requests, with or without their `action`; answers are its data.
+//! Bodies are the protocol's requests, with or without their `action`; answers are its data. Two routes say what it does not.
+
+pub(crate) mod shown;
 
 use std::path::Path;
 
@@ -19,13 +21,15 @@ use crate::caller::Owner;
 use crate::error::ApiError;
 
 /// The routes of this module.
-pub(crate) fn endpoints() -> [Endpoint; 5] {
+pub(crate) fn endpoints() -> [Endpoint; 7] {
     [
         Endpoint::new(Method::POST, "/session/list", || web::to(list)),
         Endpoint::new(Method::POST, "/session/inspect", || web::to(inspect)),
         Endpoint::new(Method::POST, "/session/validate", || web::to(validate)),
         Endpoint::new(Method::POST, "/session/prepare-clear-all", || web::to(prepare_clear_all)),
         Endpoint::new(Method::POST, "/session/clear", || web::to(clear)),
+        Endpoint::new(Method::POST, "/session/scopes", || web::to(shown::scopes)),
+        Endpoint::new(Method::POST, "/session/preview", || web::to(shown::preview)),
     ]
 }
 

@@ -39,6 +39,9 @@ pub enum RoutingError {
     /// A path that means something else to every process.
     #[error("workspace path is relative: {0}; give an absolute one")]
     RelativePath(String),
+    /// No file below a workspace can be called that.
+    #[error("no path below a workspace: {0}; give one as a diff shows it")]
+    NoPathBelow(String),
     /// A snapshot cannot be called that.
     #[error(transparent)]
     InvalidSnapshotId(#[from] InvalidId),
@@ -124,9 +127,10 @@ impl From<RoutingError> for Failure {
     fn from(error: RoutingError) -> Self {
         let code = match &error {
             RoutingError::WorkspaceNotFound(_) => Code::WorkspaceNotFound,
-            RoutingError::BlankPath | RoutingError::RelativePath(_) | RoutingError::InvalidSnapshotId(_) => {
-                Code::InvalidPath
-            }
+            RoutingError::BlankPath
+            | RoutingError::RelativePath(_)
+            | RoutingError::NoPathBelow(_)
+            | RoutingError::InvalidSnapshotId(_) => Code::InvalidPath,
             RoutingError::SnapshotNotFound(_)
             | RoutingError::AmbiguousPrefix { .. }
             | RoutingError::SeveralWorkspaces(_)

@@ -18,6 +18,7 @@ mailboxes! {
         delete: DeleteSnapshot,
         list: ListSnapshots,
         diff: DiffSnapshots,
+        compare: CompareFile,
         status: WorkspaceStatus,
         cleanup: Cleanup,
         config: GetConfig,

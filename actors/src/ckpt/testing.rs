@@ -372,6 +372,25 @@ impl Backend for FakeBackend {
         ])
     }
 
+    fn look(
+        &self,
+        _: &Peer,
+        _: &WorkspaceId,
+        tree: &TreeRef,
+        path: &RelPath,
+        most: usize,
+    ) -> Result<Option<Seen>> {
+        let shown = match tree {
+            TreeRef::Snapshot(id) => id.to_string(),
+            TreeRef::Live => "LIVE".to_owned(),
+        };
+        drop(self.enter("look", format!("{shown} {path} {most}"))?);
+        Ok((path.as_bytes() != b"none").then(|| {
+            let text = format!("first\n{shown}\nlast\n").into_bytes();
+            Seen { kind: FileKind::File, size: text.len() as u64, bytes: Some(text) }
+        }))
+    }
+
     fn recover(&self, _: &Peer, workspace: &WorkspaceId) -> Result<()> {
         let mut state = self.enter("recover", workspace)?;
         state.workspace(workspace)?;

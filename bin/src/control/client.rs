@@ -12,7 +12,7 @@ use cofferdam_web::ckpt::{
     CheckRequest, CheckSummary, LastRollbackReport, RestoreRequest, RestoredReport, SizeReport, TrashReport,
     UndoReport, UndoRequest, WarningsReport,
 };
-use cofferdam_web::{ConsoleLink, ErrorReport};
+use cofferdam_web::{ConsoleLink, ErrorReport, SignedOut};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
 use hyper::{Method, Request, StatusCode, header};
@@ -109,9 +109,14 @@ impl ControlClient {
         answer(status, &body)
     }
 
-    /// An address at which a browser gets into the console, once.
-    pub(crate) fn console(&self) -> Result<ConsoleLink, ControlError> {
-        self.post("/console/code", &serde_json::json!({}))
+    /// An address at which a browser gets into the console, once; `plain` for one that does not know the console's name.
+    pub(crate) fn console(&self, plain: bool) -> Result<ConsoleLink, ControlError> {
+        self.post(&format!("/console/code?plain={plain}"), &serde_json::json!({}))
+    }
+
+    /// Signs all browsers out of the console.
+    pub(crate) fn sign_out(&self) -> Result<SignedOut, ControlError> {
+        self.post("/console/sign-out", &serde_json::json!({}))
     }
 
     fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ControlError> {

@@ -4,10 +4,13 @@ mod address;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
 use std::sync::Arc;
 
 use actix_web::dev::Server;
 use cofferdam_storage::clock::Clock;
+use cofferdam_storage::console::ConsoleFile;
+use cofferdam_storage::fault;
 use cofferdam_web::access::{Access, OwnAddress};
 use cofferdam_web::tcp::{self, Limits};
 use cofferdam_web::{Console, Services};
@@ -33,7 +36,12 @@ pub(crate) struct Http {
 
 impl Http {
     /// Listens; nothing where that is off. Browsers may connect from here on; they wait until somebody accepts.
-    pub(crate) fn bind(wanted: HttpAddress, clock: Arc<dyn Clock>) -> Result<Option<Self>, HttpError> {
+    /// What is kept of the console is in the state directory.
+    pub(crate) fn bind(
+        wanted: HttpAddress,
+        clock: Arc<dyn Clock>,
+        state_dir: &Path,
+    ) -> Result<Option<Self>, HttpError> {
         let listener = match wanted {
             HttpAddress::Off => return Ok(None),
             HttpAddress::At(address) => listen(address)?,
@@ -45,7 +53,9 @@ impl Http {
         };
         let failed = |source| HttpError { address: HttpAddress::DEFAULT, source };
         let address = listener.local_addr().map_err(failed)?;
-        let console = Arc::new(Console::new(address, clock));
+        let file = ConsoleFile::in_dir(fault::disk_from_env(), state_dir);
+        let file = file.inspect_err(|error| tracing::warn!(%error, "nothing is kept of the console")).ok();
+        let console = Arc::new(Console::new(address, clock, file));
         Ok(Some(Self { listener, address, console }))
     }
 
@@ -57,7 +67,8 @@ impl Http {
     /// Serves until its handle is told to stop.
     pub(crate) fn serve(self, services: Services) -> io::Result<Server> {
         let browser = Arc::clone(&self.console);
-        let access = Access::new(OwnAddress::new(self.address), browser);
+        let own = OwnAddress::new(self.address).named(&self.console.host());
+        let access = Access::new(own, browser);
         let defaults = Limits::default();
         let limits = Limits { connections: socket::connections(defaults.connections, 4), ..defaults };
         tcp::serve(self.listener, services, access, self.console, limits)
@@ -75,7 +86,8 @@ mod tests {
     use super::*;
 
     fn bind(wanted: HttpAddress) -> Result<Option<Http>, HttpError> {
-        Http::bind(wanted, Arc::new(SystemClock::new()))
+        let state_dir = tempfile::tempdir().unwrap();
+        Http::bind(wanted, Arc::new(SystemClock::new()), state_dir.path())
     }
 
     #[test]

@@ -6,6 +6,7 @@ use cofferdam_protocol::ckpt::{SnapshotId, WorkspaceId};
 
 use super::error::Result;
 use super::model::*;
+use crate::path::RelPath;
 use crate::peer::Peer;
 
 /// A snapshot engine. Every call may block for as long as the disk does; callers that must not block run it on
@@ -51,6 +52,17 @@ pub trait Backend: Send + Sync + 'static {
     /// How two trees differ, sorted by path.
     fn diff(&self, peer: &Peer, workspace: &WorkspaceId, from: &TreeRef, to: &TreeRef)
     -> Result<Vec<Change>>;
+
+    /// What a tree has at a path: `most` bytes of a regular file, the target of a link, which is not followed. `None` where
+    /// there is nothing, also for what may not be seen.
+    fn look(
+        &self,
+        peer: &Peer,
+        workspace: &WorkspaceId,
+        tree: &TreeRef,
+        path: &RelPath,
+        most: usize,
+    ) -> Result<Option<Seen>>;
 
     /// Unregisters; the directory stays as it is, the snapshots go to the trash.
     fn recover(&self, peer: &Peer, workspace: &WorkspaceId) -> Result<()>;

@@ -236,6 +236,17 @@ pub enum TreeRef {
     Live,
 }
 
+/// What is at a path of a tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// What it is.
+    pub kind: FileKind,
+    /// The bytes of a regular file, holes included; 0 for all else.
+    pub size: u64,
+    /// The beginning of a regular file, or a link's target; empty for all else. `None` if it may not be read.
+    pub bytes: Option<Vec<u8>>,
+}
+
 /// How snapshots leave the catalog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Removal {

@@ -7,7 +7,7 @@ use std::path::Path;
 use cofferdam_tests::files;
 use cofferdam_tests::host::Core;
 use cofferdam_tests::site::Daemon;
-use cofferdam_tests::wire::PATIENCE;
+use cofferdam_tests::web;
 use serde_json::{Value, json};
 
 use super::{site, with_either_core};
@@ -51,9 +51,7 @@ impl Page {
     }
 
     fn connect(&self) -> TcpStream {
-        let stream = TcpStream::connect(&self.address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream
+        web::connect(&self.address)
     }
 
     fn call(&self, method: &str, args: &Value) -> Value {

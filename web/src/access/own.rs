@@ -43,6 +43,16 @@ impl OwnAddress {
         Self { address, hosts }
     }
 
+    /// Reached by another name, too: that of a host and its port.
+    #[must_use]
+    pub fn named(mut self, host: &str) -> Self {
+        if let Some(bare) = host.strip_suffix(&format!(":{DEFAULT_PORT}")) {
+            self.hosts.push(bare.to_owned());
+        }
+        self.hosts.push(host.to_owned());
+        self
+    }
+
     /// The address that is listened at.
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -152,6 +162,25 @@ mod tests {
         }
         assert_eq!(check(&[]), Err(Foreign::Host));
         assert_eq!(check(&[("host", "localhost:4180"), ("host", "localhost:4180")]), Err(Foreign::Host));
+    }
+
+    #[test]
+    fn another_name_is_ours_exactly_as_it_was_given() {
+        let check = |port: u16, host: &'static str| {
+            let address = SocketAddr::from(([127, 0, 0, 1], port));
+            let own = OwnAddress::new(address).named(&format!("c0.localhost:{port}"));
+            let origin = ("origin", format!("http://{host}"));
+            let request = TestRequest::get().insert_header(("host", host)).insert_header(origin);
+            own.check(request.to_srv_request().head())
+        };
+        assert_eq!(check(4180, "c0.localhost:4180"), Ok(()));
+        assert_eq!(check(4180, "127.0.0.1:4180"), Ok(()));
+        assert_eq!(check(80, "c0.localhost"), Ok(()));
+        for other in
+            ["c0.localhost", "c0.localhost:80", "c1.localhost:4180", "x.c0.localhost:4180", "c0:4180"]
+        {
+            assert_eq!(check(4180, other), Err(Foreign::Host), "{other}");
+        }
     }
 
     #[test]

@@ -12,7 +12,11 @@ pub(crate) fn random() -> String {
     for _ in 0..3 {
         hash.update(Uuid::new_v4().as_bytes());
     }
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    to_hex(&hash.finalize())
+}
+
+fn to_hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// What is kept of a secret that only has to be recognized.
@@ -22,6 +26,19 @@ pub(crate) struct Hashed([u8; 32]);
 impl Hashed {
     pub(crate) fn of(secret: &[u8]) -> Self {
         Self(Sha256::digest(secret).into())
+    }
+
+    /// As 64 lower-case hexadecimal digits.
+    pub(crate) fn to_hex(self) -> String {
+        to_hex(&self.0)
+    }
+
+    pub(crate) fn from_hex(digits: &str) -> Option<Self> {
+        let mut bytes = [0; 32];
+        for (at, byte) in bytes.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(digits.get(2 * at..2 * at + 2)?, 16).ok()?;
+        }
+        (digits.len() == 64).then_some(Self(bytes))
     }
 
     pub(crate) fn is(&self, other: &Self) -> bool {
@@ -55,5 +72,10 @@ mod tests {
         assert_ne!(one, other);
         assert!(Hashed::of(one.as_bytes()).is(&Hashed::of(one.as_bytes())));
         assert!(!Hashed::of(one.as_bytes()).is(&Hashed::of(other.as_bytes())));
+        let hash = Hashed::of(one.as_bytes());
+        assert!(Hashed::from_hex(&hash.to_hex()).unwrap().is(&hash));
+        for bad in ["", &hash.to_hex()[1..], &(hash.to_hex() + "0"), &"g".repeat(64), &"é".repeat(32)] {
+            assert!(Hashed::from_hex(bad).is_none(), "{bad}");
+        }
     }
 }

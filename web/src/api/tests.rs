@@ -13,9 +13,7 @@ use actix_web::http::header::CONTENT_TYPE;
 use actix_web::test::{TestRequest, call_service, init_service, read_body};
 use actix_web::{App, HttpMessage};
 use cofferdam_actors::ckpt::*;
-use cofferdam_protocol::ckpt::{
-    SnapshotId, StatusReport, WorkspaceId, WorkspaceInfo, WsCkptErrorCode as Code,
-};
+use cofferdam_protocol::ckpt::{SnapshotId, WorkspaceId, WsCkptErrorCode as Code};
 use cofferdam_storage::ckpt::{
     self, CheckReport, PastRollback, RollbackKind, RolledBack, Trashed, TrashedTree, Warning, WarningKind,
     Workspace,
@@ -72,17 +70,10 @@ macro_rules! stub {
         }
     )+};
 }
+// It uses the macro above.
+mod snapshots;
+
 stub! {
-    WorkspaceStatus => |request: WorkspaceStatus| StatusReport {
-        uptime_secs: 1,
-        workspaces: vec![WorkspaceInfo {
-            ws_id: "ws-000001".to_owned(),
-            path: format!("/home/{}", request.peer.uid),
-            snapshot_count: 3,
-        }],
-        fs_total_bytes: 0,
-        fs_used_bytes: 0,
-    };
     SnapshotWarnings => |request: SnapshotWarnings| vec![Warning {
         path: RelPath::new(format!("{}|{}", request.workspace.replace('/', ":"), request.snapshot).as_bytes()).unwrap(),
         kind: WarningKind::Unreadable,
@@ -153,8 +144,7 @@ macro_rules! never {
         }
     )+};
 }
-never!(InitWorkspace CreateCheckpoint Rollback DeleteSnapshot ListSnapshots DiffSnapshots Cleanup GetConfig);
-never!(ReloadConfig RecoverWorkspace HealthAdvisory);
+never!(InitWorkspace WorkspaceStatus Cleanup GetConfig ReloadConfig RecoverWorkspace);
 never!(KeepTree RewindTree UndoRewindTree ListKept ForgetTree);
 never!(Undelivered<CreateCheckpoint> Undelivered<DeleteSnapshot> Undelivered<RecoverWorkspace>);
 
@@ -203,11 +193,6 @@ fn post(path: &str, body: &Value) -> TestRequest {
 #[actix_web::test]
 async fn each_route_asks_the_actors_and_shows_their_answer() {
     let ask = |request| send(None, somebody(), request);
-    assert_json(
-        ask(get("/api/v1/ckpt/workspaces")).await,
-        200,
-        &json!({"workspaces": [{"id": "ws-000001", "path": "/home/1001", "snapshots": 3}]}),
-    );
     assert_json(
         ask(post("/api/v1/ckpt/undo", &json!({"workspace": "/p"}))).await,
         200,
@@ -385,9 +370,7 @@ async fn the_document_describes_every_field_of_every_answer() {
         assert_eq!(described, value.as_object().unwrap().keys().collect(), "{schema}");
     };
     let ask = async |request| send(None, somebody(), request).await.2;
-    let workspaces = ask(get("/api/v1/ckpt/workspaces")).await;
-    check("WorkspacesReport", &workspaces);
-    check("WorkspaceReport", &workspaces["workspaces"][0]);
+    snapshots::described(check).await;
     let warnings = ask(get("/api/v1/ckpt/workspaces/a/snapshots/b/warnings")).await;
     check("WarningsReport", &warnings);
     check("WarningReport", &warnings["warnings"][0]);
@@ -405,6 +388,9 @@ async fn the_document_describes_every_field_of_every_answer() {
     check("SizeReport", &ask(get("/api/v1/ckpt/store")).await);
     check("ErrorReport", &ask(get("/api/v1/nothing")).await);
     sessions::described(check).await;
+    check("DirectoriesRequest", &json!(directories::DirectoriesRequest::default()));
+    let request = post("/api/v1/directories", &json!({"path": "/"}));
+    check("DirectoriesReport", &send(None, Some(Peer::own()), request).await.2);
     check("UndoRequest", &json!(ckpt_requests().0));
     check("CheckRequest", &json!(ckpt_requests().1));
 }

@@ -1,20 +1,28 @@
 //! Checkpoints: what the ws-ckpt wire cannot carry.
 
+mod changes;
 mod reports;
+mod snapshots;
 
 use actix_web::http::Method;
 use actix_web::web::{self, Data, Json, Path};
 use cofferdam_actors::Carries;
 use cofferdam_actors::ckpt::{
-    CheckStore, Ckpt, Failure, GetLastRollback, ListTrash, RestoreTrashed, RoutingError, SnapshotWarnings,
-    StoreSize, Undelivered, UndoDone, UndoRollback, WorkspaceStatus,
+    CheckStore, Ckpt, Failure, GetLastRollback, ListTrash, Repeatable, RestoreTrashed, RoutingError,
+    SnapshotWarnings, StoreSize, Undelivered, UndoRollback,
 };
 use tokio::sync::oneshot;
 
+pub use changes::{
+    ChangeReport, ContentReport, ContentRequest, DiffReport, DiffRequest, HunkReport, LineReport, SideReport,
+};
 pub use reports::{
     CheckRequest, CheckSummary, LastRollbackReport, RestoreRequest, RestoredReport, RollbackReport,
     SizeReport, TrashReport, TrashedReport, UndoReport, UndoRequest, WarningReport, WarningsReport,
-    WorkspaceReport, WorkspacesReport,
+};
+pub use snapshots::{
+    CheckpointReport, CheckpointRequest, DeleteRequest, DeletedReport, RollbackRequest, SnapshotReport,
+    SnapshotsReport, WorkspaceReport, WorkspacesReport,
 };
 
 use crate::api::Endpoint;
@@ -22,9 +30,8 @@ use crate::caller::{Caller, Utf8Path};
 use crate::error::ApiError;
 
 /// The routes of this module.
-pub(crate) fn endpoints() -> [Endpoint; 8] {
-    [
-        Endpoint::new(Method::GET, "/ckpt/workspaces", || web::to(workspaces)),
+pub(crate) fn endpoints() -> impl Iterator<Item = Endpoint> {
+    let others = [
         Endpoint::new(Method::GET, "/ckpt/workspaces/{workspace}/snapshots/{snapshot}/warnings", || {
             web::to(warnings)
         }),
@@ -34,15 +41,11 @@ pub(crate) fn endpoints() -> [Endpoint; 8] {
         Endpoint::new(Method::POST, "/ckpt/trash/restore", || web::to(restore)),
         Endpoint::new(Method::POST, "/ckpt/check", || web::to(check)),
         Endpoint::new(Method::GET, "/ckpt/store", || web::to(store)),
-    ]
+    ];
+    snapshots::endpoints().into_iter().chain(changes::endpoints()).chain(others)
 }
 
 type Answer<T> = Result<Json<T>, ApiError>;
-
-async fn workspaces(Caller(peer): Caller, ckpt: Data<Ckpt>) -> Answer<WorkspacesReport> {
-    let report = ckpt.ask(WorkspaceStatus { peer, workspace: None }).await?;
-    Ok(Json(report.into()))
-}
 
 async fn warnings(
     Caller(peer): Caller,
@@ -73,15 +76,30 @@ async fn undo(Caller(peer): Caller, ckpt: Data<Ckpt>, body: Json<UndoRequest>) -
 
 /// Whoever serves the connection drops what waits here if the client goes away; the actors are then told that the
 /// answer reached nobody.
-async fn delivered(ckpt: Data<Ckpt>, request: UndoRollback) -> Result<UndoDone, Failure> {
+async fn delivered<M>(ckpt: Data<Ckpt>, request: M) -> Result<M::Answer, Failure>
+where
+    M: Repeatable + actix::Message<Result = Result<<M as Repeatable>::Answer, Failure>>,
+    Ckpt: Carries<M> + Carries<Undelivered<M>>,
+{
     let (deliver, delivered) = oneshot::channel();
     actix_web::rt::spawn(async move {
         if let Err(Ok(answer)) = deliver.send(ckpt.ask(request.clone()).await) {
-            // Too busy to remember it: the next undo then takes this one back, and says so.
+            // Too busy to remember it: the next one then does what it asks for, and says so.
             let _ = ckpt.offer(Undelivered { request, answer });
         }
     });
     delivered.await.unwrap_or_else(|_| Err(RoutingError::Stopping.into()))
+}
+
+/// The same of a request that may be made again: nobody is told.
+async fn carried_out<M, T>(ckpt: Data<Ckpt>, request: M) -> Result<T, Failure>
+where
+    M: actix::Message<Result = Result<T, Failure>> + Send + 'static,
+    T: Send + 'static,
+    Ckpt: Carries<M>,
+{
+    let asked = actix_web::rt::spawn(async move { ckpt.ask(request).await });
+    asked.await.unwrap_or_else(|_| Err(RoutingError::Stopping.into()))
 }
 
 async fn trash(Caller(peer): Caller, ckpt: Data<Ckpt>) -> Answer<TrashReport> {

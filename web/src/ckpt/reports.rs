@@ -1,7 +1,7 @@
 //! The JSON documents of the checkpoint routes, for both ends.
 
 use cofferdam_actors::ckpt::{LastDone, LastRollback, UndoDone, shown_path};
-use cofferdam_protocol::ckpt::{StatusReport, Timestamp};
+use cofferdam_protocol::ckpt::Timestamp;
 use cofferdam_storage::ckpt::{
     CheckReport, PastRollback, RollbackKind, StoreSize, Trashed, TrashedTree, Warning, WarningKind,
 };
@@ -22,24 +22,6 @@ pub struct CheckRequest {
     /// Read every byte of every object, not only the indexes.
     #[serde(default)]
     pub read_data: bool,
-}
-
-/// The workspaces of the caller.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WorkspacesReport {
-    /// By id.
-    pub workspaces: Vec<WorkspaceReport>,
-}
-
-/// One workspace.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WorkspaceReport {
-    /// Its id.
-    pub id: String,
-    /// Its path as it was registered.
-    pub path: String,
-    /// How many snapshots it has.
-    pub snapshots: u32,
 }
 
 /// What a snapshot does not hold faithfully.
@@ -176,17 +158,6 @@ pub struct SizeReport {
     pub index_bytes: u64,
     /// Objects in packs.
     pub objects: u64,
-}
-
-impl From<StatusReport> for WorkspacesReport {
-    fn from(status: StatusReport) -> Self {
-        let one = |info: cofferdam_protocol::ckpt::WorkspaceInfo| WorkspaceReport {
-            id: info.ws_id,
-            path: info.path,
-            snapshots: info.snapshot_count,
-        };
-        Self { workspaces: status.workspaces.into_iter().map(one).collect() }
-    }
 }
 
 impl From<Vec<Warning>> for WarningsReport {

@@ -1,17 +1,25 @@
-//! `POST /api/v1/console/code`: a fresh link to sign in with, for whoever reaches the control socket.
+//! `/api/v1/console/…`: a fresh link to sign in with, for whoever reaches the control socket, and the end of all sign-ins.
 
 use std::sync::Arc;
 
 use actix_web::http::{Method, StatusCode};
-use actix_web::web::{self, Data, Json};
+use actix_web::web::{self, Data, Json, Query};
 use actix_web::{HttpMessage, HttpRequest};
 use serde::{Deserialize, Serialize};
 
-use super::Console;
+use super::{Console, LinkPlace};
 use crate::access::OverTcp;
 use crate::api::Endpoint;
 use crate::caller::Owner;
 use crate::error::ApiError;
+
+/// Which link is wanted.
+#[derive(Clone, Copy, Debug, Deserialize)]
+struct Wanted {
+    /// One for browsers that do not know names below `localhost`.
+    #[serde(default)]
+    plain: bool,
+}
 
 /// A link to sign in with.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -20,14 +28,25 @@ pub struct ConsoleLink {
     pub url: String,
 }
 
+/// The end of all sign-ins.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct SignedOut {
+    /// How many browsers were signed in.
+    pub browsers: usize,
+}
+
 /// The routes of this module.
-pub(crate) fn endpoints() -> [Endpoint; 1] {
-    [Endpoint::new(Method::POST, "/console/code", || web::to(code))]
+pub(crate) fn endpoints() -> [Endpoint; 2] {
+    [
+        Endpoint::new(Method::POST, "/console/code", || web::to(code)),
+        Endpoint::new(Method::POST, "/console/sign-out", || web::to(sign_out)),
+    ]
 }
 
 async fn code(
     _: Owner,
     request: HttpRequest,
+    wanted: Query<Wanted>,
     console: Data<Option<Arc<Console>>>,
 ) -> Result<Json<ConsoleLink>, ApiError> {
     // Whoever is in must not be able to let others in.
@@ -35,11 +54,17 @@ async fn code(
         let text = "only the control socket gives codes";
         return Err(ApiError::new(StatusCode::FORBIDDEN, "Forbidden", text));
     }
-    match console.as_ref() {
-        Some(console) => Ok(Json(ConsoleLink { url: console.login_url() })),
-        None => {
-            let text = "this daemon has no console; run cofferdam serve, without --http off";
-            Err(ApiError::new(StatusCode::NOT_FOUND, "NotFound", text))
-        }
-    }
+    let place = if wanted.plain { LinkPlace::Plain } else { LinkPlace::Named };
+    Ok(Json(ConsoleLink { url: existing(&console)?.login_url(place) }))
+}
+
+async fn sign_out(_: Owner, console: Data<Option<Arc<Console>>>) -> Result<Json<SignedOut>, ApiError> {
+    Ok(Json(SignedOut { browsers: existing(&console)?.sign_out().await }))
+}
+
+fn existing(console: &Option<Arc<Console>>) -> Result<&Console, ApiError> {
+    console.as_deref().ok_or_else(|| {
+        let text = "this daemon has no console; run cofferdam serve, without --http off";
+        ApiError::new(StatusCode::NOT_FOUND, "NotFound", text)
+    })
 }

@@ -1,111 +1,130 @@
 //! The console: how a browser signs in, and the pages it gets.
 //!
-//! A one-time code in a link, which only this machine's user can see, buys a cookie. Neither is kept but as a hash, in memory.
+//! A one-time code in a link, which only this machine's user can see, buys a cookie. Neither is kept but as a hash; of the
+//! cookies these are kept over restarts, too.
+//!
+//! Browsers send a cookie to every port of the host that set it. So the link leads to a name that only this machine's user
+//! knows, and that every browser of this machine takes for this machine: `c` and 128 random bits below `localhost`. Whoever
+//! else serves something here gets no cookie.
 
 mod assets;
 pub(crate) mod code;
+mod known;
 mod page;
 
-use std::collections::VecDeque;
 use std::fmt;
-use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::dev::RequestHead;
-use actix_web::http::header::COOKIE;
+use actix_web::http::header::{COOKIE, HOST};
 use cofferdam_storage::clock::Clock;
+use cofferdam_storage::console::ConsoleFile;
 
-pub use code::ConsoleLink;
+pub use code::{ConsoleLink, SignedOut};
+use known::Kept;
 pub(crate) use page::{PAGES, page};
 
 use crate::access::secret::{self, Hashed};
 use crate::access::{BrowserAuth, Verdict};
 
-/// How long a code can be spent.
-const CODE_TIME: Duration = Duration::from_secs(600);
-/// The most codes that wait to be spent; the oldest goes first.
-const CODES: usize = 16;
-/// The most browsers that are signed in; whoever signed in first goes first.
-const BROWSERS: usize = 64;
+/// How long a cookie is good after it was shown last.
+const COOKIE_TIME: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// Who may look at the console.
 pub struct Console {
     address: SocketAddr,
     clock: Arc<dyn Clock>,
-    known: Mutex<Known>,
+    kept: Arc<Kept>,
 }
 
-#[derive(Default)]
-struct Known {
-    codes: VecDeque<Code>,
-    cookies: VecDeque<Hashed>,
-}
-
-struct Code {
-    hash: Hashed,
-    until: Duration,
+/// Where a link leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkPlace {
+    /// To the name that nobody else knows.
+    Named,
+    /// To the address itself, for browsers that do not know the name. Every server at that address gets the cookie.
+    Plain,
 }
 
 impl Console {
-    /// That of a server which listens there. Nobody is signed in.
-    pub fn new(address: SocketAddr, clock: Arc<dyn Clock>) -> Self {
-        Self { address, clock, known: Mutex::default() }
+    /// That of a server which listens there, with what `file` keeps of it.
+    pub fn new(address: SocketAddr, clock: Arc<dyn Clock>, file: Option<ConsoleFile>) -> Self {
+        Self { address, clock, kept: Arc::new(Kept::read(file)) }
+    }
+
+    /// The name it is reached by, and its port.
+    pub fn host(&self) -> String {
+        format!("{}.localhost:{}", self.kept.name(), self.address.port())
     }
 
     /// A link with a fresh code: whoever opens it within ten minutes, and first, is signed in.
-    pub fn login_url(&self) -> String {
-        let code = secret::random();
-        let until = self.clock.monotonic() + CODE_TIME;
-        let mut known = self.known();
-        keep_newest(&mut known.codes, CODES, Code { hash: Hashed::of(code.as_bytes()), until });
-        format!("http://{}/login?code={code}", self.address)
+    pub fn login_url(&self, place: LinkPlace) -> String {
+        // Browsers take the name for these two.
+        let is_known = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
+        let place = if is_known.contains(&self.address.ip()) { place } else { LinkPlace::Plain };
+        let code = self.kept.code(place, self.clock.monotonic());
+        match place {
+            LinkPlace::Named => format!("http://{}/login?code={code}", self.host()),
+            LinkPlace::Plain => format!("http://{}/login?code={code}", self.address),
+        }
     }
 
-    /// Takes a code, and returns the cookie it buys.
-    fn sign_in(&self, code: &str) -> Option<String> {
-        let (hash, now) = (Hashed::of(code.as_bytes()), self.clock.monotonic());
-        let mut known = self.known();
-        known.codes.retain(|code| now < code.until);
-        let at = known.codes.iter().position(|code| code.hash.is(&hash))?;
-        known.codes.remove(at);
-        let cookie = secret::random();
-        keep_newest(&mut known.cookies, BROWSERS, Hashed::of(cookie.as_bytes()));
-        Some(format!("{}={cookie}; HttpOnly; SameSite=Strict; Path=/", self.cookie_name()))
+    /// Takes a code, at the place it was made for, and returns the header that sets the cookie it buys. That is kept by then.
+    async fn sign_in(&self, request: &RequestHead, code: &str) -> Option<String> {
+        let host = request.headers().get(HOST).and_then(|host| host.to_str().ok());
+        let place = if host == Some(self.host().as_str()) { LinkPlace::Named } else { LinkPlace::Plain };
+        let cookie = self.kept.sign_in(code, place, &*self.clock)?;
+        Arc::clone(&self.kept).write().await;
+        Some(self.header(&cookie))
     }
 
-    /// Browsers send the cookies of one port to all ports of a machine, so each port's has a name of its own.
+    /// Ends all codes and cookies, and says of how many browsers. That is kept by then.
+    async fn sign_out(&self) -> usize {
+        let browsers = self.kept.sign_out();
+        Arc::clone(&self.kept).write().await;
+        browsers
+    }
+
+    /// The header that sets a request's cookie again, for as long as from now on; nothing if it shows none that is good.
+    fn renewed(&self, request: &RequestHead) -> Option<String> {
+        self.shown(request).map(|cookie| self.header(&cookie))
+    }
+
+    fn header(&self, cookie: &str) -> String {
+        let (name, seconds) = (self.cookie_name(), COOKIE_TIME.as_secs());
+        format!("{name}={cookie}; HttpOnly; SameSite=Strict; Path=/; Max-Age={seconds}")
+    }
+
+    /// Browsers send the cookies of one port to all ports of a host, so each port's has a name of its own.
     fn cookie_name(&self) -> String {
         format!("cofferdam-{}", self.address.port())
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
-        // Nothing is left half done by whoever panicked.
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn keep_newest<T>(queue: &mut VecDeque<T>, most: usize, newest: T) {
-    queue.push_back(newest);
-    if queue.len() > most {
-        queue.pop_front();
+    /// The cookie that a request shows, if it is good.
+    fn shown(&self, request: &RequestHead) -> Option<String> {
+        let name = self.cookie_name();
+        let headers = request.headers().get_all(COOKIE).filter_map(|header| header.to_str().ok());
+        let shown = headers.flat_map(|header| header.split(';')).filter_map(|cookie| {
+            let (of, value) = cookie.trim_matches(' ').split_once('=')?;
+            (of == name).then_some(value)
+        });
+        let mut good = None;
+        for value in shown {
+            if self.kept.is_known(&Hashed::of(value.as_bytes()), &*self.clock) {
+                good = Some(value.to_owned());
+            }
+        }
+        good
     }
 }
 
 impl BrowserAuth for Console {
     fn judge(&self, request: &RequestHead) -> Verdict {
-        let name = self.cookie_name();
-        let known = self.known();
-        let headers = request.headers().get_all(COOKIE).filter_map(|header| header.to_str().ok());
-        let shown = headers.flat_map(|header| header.split(';')).filter_map(|cookie| {
-            let (of, value) = cookie.trim_matches(' ').split_once('=')?;
-            (of == name).then(|| Hashed::of(value.as_bytes()))
-        });
-        // All are compared: how many there are is no secret, which one it is might be.
-        let is_known = |shown: Hashed| known.cookies.iter().fold(false, |found, one| found | one.is(&shown));
-        match shown.fold(false, |found, shown| found | is_known(shown)) {
-            true => Verdict::Authenticated,
-            false => Verdict::Unknown,
+        match self.shown(request) {
+            Some(_) => Verdict::Authenticated,
+            None => Verdict::Unknown,
         }
     }
 }

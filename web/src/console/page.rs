@@ -7,7 +7,7 @@ use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
 use serde_json::json;
 
 use super::{Console, assets};
-use crate::access::{Access, BrowserAuth, Verdict, secret};
+use crate::access::{Access, secret};
 use crate::host::Refusal;
 
 /// Where they are.
@@ -26,11 +26,12 @@ const WHY: &str = "{why}";
 pub(crate) async fn page(request: HttpRequest, access: Data<Access>, console: Data<Console>) -> HttpResponse {
     let path = request.uri().path();
     match (path, request.method()) {
-        (INDEX, &Method::GET) => match console.judge(request.head()) {
-            Verdict::Authenticated => index(&access),
-            Verdict::Unknown => stranger("signed-out"),
+        (INDEX, &Method::GET) => match console.renewed(request.head()) {
+            Some(cookie) => index(&access, cookie),
+            None => stranger("signed-out"),
         },
-        (LOGIN, &Method::GET) => match console.sign_in(code_in(request.query_string())) {
+        (LOGIN, &Method::GET) => match console.sign_in(request.head(), code_in(request.query_string())).await
+        {
             Some(cookie) => HttpResponse::SeeOther()
                 .insert_header((LOCATION, INDEX))
                 .insert_header((SET_COOKIE, cookie))
@@ -56,13 +57,16 @@ fn stranger(why: &str) -> HttpResponse {
     html(HttpResponse::build(StatusCode::UNAUTHORIZED), &secret::random(), &text)
 }
 
-fn index(access: &Access) -> HttpResponse {
+/// The page, and the cookie for longer.
+fn index(access: &Access, cookie: String) -> HttpResponse {
     let nonce = secret::random();
     // In a script `<` could end it.
     let row = json!({"token": access.token.reveal()}).to_string().replace('<', "\\u003c");
     let script = format!("<script nonce=\"{nonce}\">globalThis.__DSH_IPP__ = {row};</script>");
     let text = assets::text(assets::INDEX).replace(ROW, &script);
-    html(HttpResponse::Ok(), &nonce, &text)
+    let mut response = HttpResponse::Ok();
+    response.insert_header((SET_COOKIE, cookie));
+    html(response, &nonce, &text)
 }
 
 /// A page in which nothing runs, and nothing is fetched, but what this server gives it.

@@ -20,7 +20,7 @@ mod undelivered;
 pub use checkpoint::{CheckpointOutcome, CreateCheckpoint};
 pub use config::{GetConfig, ReloadConfig};
 pub use delete::{Cleanup, DeleteSnapshot};
-pub use diff::DiffSnapshots;
+pub use diff::{CompareFile, ComparedFile, DiffSnapshots};
 pub use init::InitWorkspace;
 pub use kept::{ForgetTree, KeepTree, ListKept, RewindTree, UndoRewindTree};
 pub use list::{ListSnapshots, ListedWorkspace, SnapshotList, SnapshotWarnings};

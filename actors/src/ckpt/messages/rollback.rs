@@ -95,7 +95,7 @@ impl LastRollback {
     pub const MAX_WARNINGS: usize = 1000;
 
     /// What is remembered of an outcome.
-    pub(crate) fn of(done: LastDone, RolledBack { changed, warnings }: &RolledBack) -> Self {
+    pub fn of(done: LastDone, RolledBack { changed, warnings }: &RolledBack) -> Self {
         let kept = &warnings[..warnings.len().min(Self::MAX_WARNINGS)];
         let omitted = (warnings.len() - kept.len()) as u64;
         Self { done, changed: *changed, warnings: kept.to_vec(), omitted }

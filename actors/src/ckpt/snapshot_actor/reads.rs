@@ -6,13 +6,14 @@ use std::sync::Arc;
 use actix::prelude::*;
 use cofferdam_protocol::ckpt::{DiffEntry, WorkspaceId, WsCkptErrorCode};
 use cofferdam_storage::ckpt::{self, Backend, CheckReport, Error, Snapshot, TreeRef, Warning};
+use cofferdam_storage::path::{RelPath, unescape};
 use cofferdam_storage::peer::Peer;
 use tokio::sync::Semaphore;
 
 use super::super::operations::Refresh;
 use super::super::reference;
 use super::super::shown::shown_change;
-use super::messages::{CheckStore, DiffSnapshots, SnapshotWarnings, StoreSize};
+use super::messages::{CheckStore, CompareFile, ComparedFile, DiffSnapshots, SnapshotWarnings, StoreSize};
 use super::write::Turn;
 use super::{RoutingError, SnapshotActor, Step, blocking, refuse};
 
@@ -30,6 +31,31 @@ impl Handler<DiffSnapshots> for SnapshotActor {
                     Ok((from, to)) => actor.read_snapshot(id, move |backend, id| {
                         let changes = backend.diff(&peer, id, &from, &to)?;
                         Ok(changes.iter().map(shown_change).collect())
+                    }),
+                    Err(error) => refuse(error),
+                }
+            }))
+        })
+    }
+}
+
+impl Handler<CompareFile> for SnapshotActor {
+    type Result = Step<ComparedFile>;
+
+    fn handle(&mut self, request: CompareFile, _: &mut Context<Self>) -> Self::Result {
+        self.serve(|actor| {
+            let CompareFile { peer, workspace, from, to, path, old_path, most } = request;
+            let old_path = path_below(old_path.as_deref().unwrap_or(&path));
+            let (old_path, path) = match (old_path, path_below(&path)) {
+                (Ok(old_path), Ok(path)) => (old_path, path),
+                (Err(error), _) | (_, Err(error)) => return refuse(error),
+            };
+            Box::pin(actor.find(&peer, &workspace).and_then(move |id, actor, _| {
+                match actor.trees(&id, workspace, &from, &to) {
+                    Ok((from, to)) => actor.read_snapshot(id, move |backend, id| {
+                        let old = backend.look(&peer, id, &from, &old_path, most)?;
+                        let new = backend.look(&peer, id, &to, &path, most)?;
+                        Ok(ComparedFile { old, new })
                     }),
                     Err(error) => refuse(error),
                 }
@@ -96,6 +122,15 @@ impl Handler<StoreSize> for SnapshotActor {
             actor.read(|backend| backend.size())
         })
     }
+}
+
+/// A path as a diff shows it.
+fn path_below(shown: &str) -> Result<RelPath, RoutingError> {
+    let path = match shown {
+        "." => Some(RelPath::ROOT),
+        _ => unescape(shown).and_then(|bytes| RelPath::new(&bytes).ok()).filter(|path| !path.is_root()),
+    };
+    path.ok_or_else(|| RoutingError::NoPathBelow(shown.to_owned()))
 }
 
 impl SnapshotActor {

@@ -13,6 +13,7 @@ mod init;
 mod kept;
 mod late;
 mod locks;
+mod look;
 mod metadata;
 mod open;
 mod places;
@@ -38,6 +39,7 @@ use super::pack::{ObjectReader, PackStorage};
 use super::view::View;
 use crate::clock::{Clock, IdGen, RandomIds, SystemClock};
 use crate::disk::Disk;
+use crate::path::RelPath;
 use crate::peer::Peer;
 use locks::Locks;
 use places::Places;
@@ -185,6 +187,17 @@ impl Backend for Store {
         to: &TreeRef,
     ) -> Result<Vec<Change>> {
         self.diff_trees(peer, workspace, from, to)
+    }
+
+    fn look(
+        &self,
+        peer: &Peer,
+        workspace: &WorkspaceId,
+        tree: &TreeRef,
+        path: &RelPath,
+        most: usize,
+    ) -> Result<Option<Seen>> {
+        self.look_at(peer, workspace, tree, path, most)
     }
 
     fn recover(&self, peer: &Peer, workspace: &WorkspaceId) -> Result<()> {

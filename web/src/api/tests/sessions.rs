@@ -7,6 +7,7 @@ use cofferdam_protocol::session::{
 };
 
 use super::*;
+use crate::session::shown::{MessageReport, PreviewReport, PreviewRequest};
 
 /// Answers with what it was asked, or refuses.
 pub(super) struct Stub {
@@ -205,4 +206,13 @@ pub(super) async fn described(check: impl Fn(&str, &Value)) {
     check("SessionsCleared", &cleared);
     check("SkippedSession", &cleared["skipped"][0]);
     check("SessionError", &cleared["skipped"][0]["error"]);
+    let scopes = of_owner("scopes", json!({})).await.2;
+    check("SessionScopes", &scopes);
+    check("SessionScope", &scopes["scopes"][0]);
+    let request =
+        PreviewRequest { workspace_scope: scope(), session_id: "a".to_owned(), offset: 0, limit: None };
+    check("SessionPreviewRequest", &json!(request));
+    check("SessionPreview", &json!(PreviewReport { messages: Vec::new(), total: 0, offset: 0 }));
+    let (role, text, tools) = ("user".to_owned(), String::new(), Vec::new());
+    check("SessionMessage", &json!(MessageReport { role, text, truncated: false, tools }));
 }

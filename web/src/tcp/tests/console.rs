@@ -9,25 +9,23 @@ use crate::host::tests::stub::args_of_all;
 #[actix_web::test]
 async fn a_code_signs_one_browser_in_once() {
     let server = start().await;
-    let url = server.console.login_url();
-    let path = url.strip_prefix(&format!("http://{}", server.address)).unwrap();
+    let path = &server.login();
     let answer = server.get(path, "").await;
     assert_eq!((answer.status, answer.header("location")), (303, Some("/")));
     let cookie = answer.header("set-cookie").unwrap();
     let (cookie, attributes) = cookie.split_once("; ").unwrap();
-    assert_eq!(attributes, "httponly; samesite=strict; path=/");
+    assert_eq!(attributes, "httponly; samesite=strict; path=/; max-age=604800");
     let (name, value) = cookie.split_once('=').unwrap();
     assert_eq!((name, value.len()), (format!("cofferdam-{}", server.address.port()).as_str(), 64));
     let cookie = format!("Cookie: other=1; {cookie}; more=2\r\n");
     assert_eq!(server.get("/", &cookie).await.status, 200);
-    for again in [path, "/login", "/login?code=", "/login?code=0", "/login?x=1&code=0"] {
+    for again in [path.as_str(), "/login", "/login?code=", "/login?code=0", "/login?x=1&code=0"] {
         let answer = server.get(again, "").await;
         assert_eq!((answer.status, answer.header("set-cookie")), (401, None), "{again}");
         assert!(answer.body.contains("cofferdam console"), "{}", answer.body);
     }
     for method in ["HEAD", "POST", "PUT", "DELETE"] {
-        let url = server.console.login_url();
-        let path = url.strip_prefix(&format!("http://{}", server.address)).unwrap();
+        let path = &server.login();
         let answer = server.ask(&format!("{method} {path}"), &server.host(), "").await;
         assert_eq!((answer.status, answer.header("allow")), (405, Some("get")), "{method}");
         assert_eq!(server.get(path, "").await.status, 303, "it is not spent by {method}");
@@ -125,6 +123,45 @@ async fn the_files_of_the_pages_are_sent_packed_to_whoever_unpacks() {
 }
 
 #[actix_web::test]
+async fn a_link_is_good_at_its_own_name_alone_and_the_page_sets_the_cookie_again() {
+    let server = start().await;
+    let url = server.console.login_url(LinkPlace::Named);
+    let host = server.console.host();
+    let path = url.strip_prefix(&format!("http://{host}")).unwrap();
+    let (label, _) = host.split_once(".localhost:").unwrap();
+    assert!(label.len() == 33 && label.starts_with('c'), "{label}");
+    let at = async |host: &str, path: &str, more: &str| {
+        server.ask(&format!("GET {path}"), &format!("Host: {host}\r\n{more}"), "").await
+    };
+    assert_eq!(server.get(path, "").await.status, 401, "the plain address");
+    assert_eq!(at(&host, &server.login(), "").await.status, 401, "a plain link");
+    let answer = at(&host, path, "").await;
+    assert_eq!(answer.status, 303);
+    let set = answer.header("set-cookie").unwrap().to_owned();
+    let cookie = format!("Cookie: {}\r\n", set.split(';').next().unwrap());
+    let page = at(&host, "/", &cookie).await;
+    assert_eq!((page.status, page.header("set-cookie")), (200, Some(set.as_str())));
+    let origin = format!("{cookie}Origin: http://{host}\r\n");
+    let line = "POST /api/v1/pod/getState";
+    let asked = server.ask(line, &format!("Host: {host}\r\n{origin}"), "{}").await;
+    assert_eq!(asked.status, 200);
+    let other = format!("Host: {host}\r\n{cookie}{}", server.origin());
+    assert_eq!(server.ask(line, &other, "{}").await.status, 403, "a page of the plain address");
+}
+
+#[actix_web::test]
+async fn whoever_is_in_can_end_all_sign_ins_and_other_pages_cannot() {
+    let server = start().await;
+    let cookie = server.signed_in().await;
+    let path = "/api/v1/console/sign-out";
+    assert_eq!(server.post(path, &cookie, "").await.status, 403, "without an origin");
+    assert_eq!(server.post(path, "", "").await.status, 401);
+    let answer = server.post(path, &(cookie.clone() + &server.origin()), "").await;
+    assert_eq!(answer.json()["browsers"], 1);
+    assert_eq!(server.get("/", &cookie).await.status, 401);
+}
+
+#[actix_web::test]
 async fn a_signed_in_page_gets_the_token_by_bootstrap() {
     let server = start().await;
     assert_eq!(server.get("/isolation-pod/bootstrap", "").await.refusal(), (401, "UNAUTHORIZED".to_owned()));
@@ -159,7 +196,7 @@ impl io::Write for Log {
 async fn the_token_is_in_no_answer_but_the_page_and_bootstrap_and_no_secret_is_in_a_log() {
     log();
     let server = start().await;
-    let url = server.console.login_url();
+    let url = server.login();
     let code = url.split_once("code=").unwrap().1.to_owned();
     let login = server.get(&format!("/login?code={code}"), "").await;
     let secret = login.header("set-cookie").unwrap().split(['=', ';']).nth(1).unwrap().to_owned();

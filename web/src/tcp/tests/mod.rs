@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use super::*;
 use crate::access::OwnAddress;
 use crate::api::tests::services;
+use crate::console::LinkPlace;
 use crate::events::EventStreams;
 use crate::host::tests::stub::{Heard, HostStub};
 
@@ -43,9 +44,10 @@ async fn start() -> Running {
 fn start_with(limits: Limits, body_time: Duration) -> Running {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    let console = Arc::new(Console::new(address, Arc::new(SystemClock::new())));
+    let console = Arc::new(Console::new(address, Arc::new(SystemClock::new()), None));
     let browser = Arc::clone(&console);
-    let access = Access { body_time, ..Access::new(OwnAddress::new(address), browser) };
+    let access =
+        Access { body_time, ..Access::new(OwnAddress::new(address).named(&console.host()), browser) };
     let token = access.token.reveal().to_owned();
     let (heard, stopping) = (Heard::default(), CancellationToken::new());
     let stub = HostStub { heard: heard.clone(), ..HostStub::default() };
@@ -134,10 +136,15 @@ impl Running {
         self.ask(&format!("POST {path}"), &(self.host() + headers), body).await
     }
 
+    /// The path of a link that is good at the address itself.
+    fn login(&self) -> String {
+        let url = self.console.login_url(LinkPlace::Plain);
+        url.strip_prefix(&format!("http://{}", self.address)).unwrap().to_owned()
+    }
+
     /// The cookie of a browser that has signed in, as a header.
     async fn signed_in(&self) -> String {
-        let url = self.console.login_url();
-        let path = url.strip_prefix(&format!("http://{}", self.address)).unwrap();
+        let path = &self.login();
         let answer = self.get(path, "").await;
         let cookie = answer.header("set-cookie").unwrap().split(';').next().unwrap();
         format!("Cookie: {cookie}\r\n")

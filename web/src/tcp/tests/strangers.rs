@@ -220,8 +220,7 @@ async fn programs_of_other_users_get_the_status_and_nothing_else_whatever_they_s
     };
     assert_eq!((status.status, status.header("connection")), (200, Some("close")));
     let everything = server.shown_token() + &server.signed_in().await + &server.origin();
-    let url = server.console.login_url();
-    let login = url.strip_prefix(&format!("http://{}", server.address)).unwrap();
+    let login = server.login();
     for line in [
         "GET /".to_owned(),
         format!("GET {login}"),
@@ -245,5 +244,5 @@ async fn programs_of_other_users_get_the_status_and_nothing_else_whatever_they_s
     assert!(
         server.heard.asked.lock().unwrap().is_empty() && server.heard.listeners.lock().unwrap().is_empty()
     );
-    assert_eq!(server.get(login, "").await.status, 303, "the code is not spent");
+    assert_eq!(server.get(&login, "").await.status, 303, "the code is not spent");
 }

@@ -148,7 +148,7 @@ impl Stub {
             Group::Export(verb) => verb.run(run),
             Group::Main(verb) => verb.run(run),
             Group::Config(verb) => verb.run(run),
-            Group::Console(console) => console.print(run),
+            Group::Console(console) => console.carry_out(run),
         });
         Ran { code, out: out.text(), err: err.text() }
     }
@@ -218,7 +218,7 @@ fn serve(shared: &Shared, stream: UnixStream) -> std::io::Result<()> {
     let mut body = vec![0; length];
     stream.read_exact(&mut body)?;
     let args = serde_json::from_slice(&body).unwrap();
-    let method = if path == "console/code" { path } else { path.strip_prefix("pod/").unwrap() };
+    let method = path.strip_prefix("pod/").unwrap_or(path);
     shared.asked.lock().unwrap().push((method.to_owned(), args));
     let args = shared.asked.lock().unwrap().last().unwrap().1.clone();
     let (status, mut body) = match (shared.rule)(method, &args) {

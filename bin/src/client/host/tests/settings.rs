@@ -14,7 +14,9 @@ fn host() -> Stub {
             let (config, messages) = Config::default().patched(patch, |root| Ok(root.to_owned()));
             ok(PatchedConfig { config, messages })
         }
-        "console/code" => Ok(json!({"url": "http://127.0.0.1:1/code#x"})),
+        "console/code?plain=false" => Ok(json!({"url": "http://c0.localhost:1/code#x"})),
+        "console/code?plain=true" => Ok(json!({"url": "http://127.0.0.1:1/code#x"})),
+        "console/sign-out" => Ok(json!({"browsers": 2})),
         other => panic!("{other}"),
     })
 }
@@ -88,7 +90,11 @@ fn a_configuration_that_cannot_be_read_now_says_why() {
 #[test]
 fn the_console_has_an_address() {
     let host = host();
-    assert_eq!(host.run(&["console"]), ran(0, "http://127.0.0.1:1/code#x\n", ""));
+    assert_eq!(host.run(&["console"]), ran(0, "http://c0.localhost:1/code#x\n", ""));
+    let plain = host.run(&["console", "--plain"]);
+    assert_eq!((plain.code, plain.out.as_str()), (0, "http://127.0.0.1:1/code#x\n"));
+    assert!(plain.err.contains("do not open what an agent serves"), "{}", plain.err);
+    assert_eq!(host.run(&["console", "--sign-out"]), ran(0, "Signed out: 2 browsers.\n", ""));
     let old = Stub::new(|_, _| Err((404, "NotFound", "nothing here; see openapi.json")));
     let told = "Error [NotFound]: nothing here; see openapi.json\n\
                 Hint: the daemon is of an older version than this program; start it anew\n";

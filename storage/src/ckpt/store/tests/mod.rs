@@ -11,6 +11,7 @@ mod fixture;
 mod full_disk;
 mod init;
 mod late;
+mod look;
 mod merging;
 mod old_stores;
 mod open;
