@@ -12,6 +12,8 @@ const EVENTS = '/api/v1/events';
 const POLL = 2500;
 /** How long a page that nobody sees keeps its stream: browsers open only six to a server. */
 const UNSEEN = 60000;
+/** How often it is looked which main sessions there are: no event says so. */
+const MAINS = 10000;
 /** How long after a stream was refused it is asked for again. */
 const AGAIN = 5000;
 
@@ -24,11 +26,25 @@ let unseen = 0;
 /** Begins. */
 export function listen() {
   open();
+  setInterval(lookForMains, MAINS);
   document.addEventListener('visibilitychange', () => {
     clearTimeout(unseen);
     if (document.hidden) unseen = setTimeout(close, UNSEEN);
     else if (!source) open();
   });
+}
+
+/** Another main session is another state, since the sandbox root is judged by where that one works. */
+async function lookForMains() {
+  if (document.hidden || asking || state.link !== 'live') return;
+  const before = state.main;
+  try {
+    await findMain();
+  } catch {
+    // The stream says it, too, when the daemon is gone.
+    return;
+  }
+  if (state.main !== before) refresh();
 }
 
 /** Asks for the state anew. While an answer is awaited, further wishes become one. */

@@ -128,7 +128,7 @@ function Undo({ record, counts, undo, close }) {
   const verified = state.host?.config?.exportVerify && record.items.every((item) => item.status !== 'OK' || item.hash);
   return html`<${Confirm} title=${t('exports.undo.title')} act=${t('exports.undo.act')} of="undo" danger work=${undo} close=${close}>
     <ul class="plan" data-testid="plan">
-      <li><strong>${t('exports.undo.what', { count: counts.good })}</strong> <${Path} of=${record.targetDir} /></li>
+      <li><strong>${t('exports.undo.what', { count: counts.good - restores })}</strong> <${Path} of=${record.targetDir} /></li>
       ${restores > 0 && html`<li>${t('exports.undo.restores', { count: restores })}</li>`}
       <li>${t(verified ? 'exports.undo.changed' : 'exports.undo.unverified')}</li>
     </ul>
