@@ -82,10 +82,11 @@ async function answer(path, { method = 'POST', body, signal, patience = PATIENCE
       redirect: 'error',
     });
     text = await response.text();
-  } catch (error) {
+  } catch {
     if (signal?.aborted) throw new Failure('ABORTED', 'the request was given up');
     if (limit.aborted) throw new Failure('NETWORK', 'the daemon does not answer in time');
-    throw new Failure('NETWORK', String(error.message ?? error));
+    // What browsers say of it says nothing more, each in its own words.
+    throw new Failure('NETWORK', '');
   }
   let document;
   try {
@@ -142,8 +143,8 @@ async function fromPage() {
   try {
     const signal = AbortSignal.timeout(10000);
     response = await fetch(location.pathname, { cache: 'no-store', credentials: 'same-origin', signal });
-  } catch (error) {
-    throw new Failure('NETWORK', String(error.message ?? error));
+  } catch {
+    throw new Failure('NETWORK', '');
   }
   const row = ROW.exec(await response.text());
   return row ? JSON.parse(row[1]).token : null;

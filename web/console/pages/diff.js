@@ -50,18 +50,15 @@ export function DiffPage({ workspace, from, to }) {
   </section>`;
 }
 
-function Change({ change: { path, kind, detail }, of, open, toggle }) {
+function Change({ change: { path, kind, detail, old_path: oldPath }, of, open, toggle }) {
   const name = oneLine(path);
   return html`<li class="row change" data-change=${path} data-kind=${kind}>
     <${Chip} tone=${TONES[kind]}>${t(`diff.${kind}`)}<//>
-    <div class="row-main"><${Path} of=${path} /> ${detail && html`<span class="hint"><bdi>${oneLine(detail)}</bdi></span>`}</div>
+    <div class="row-main">${oldPath && html`<${Path} of=${oldPath} /> → `}<${Path} of=${path} /> ${detail && html`<span class="hint"><bdi>${oneLine(detail)}</bdi></span>`}</div>
     <${Button} kind="small" press=${toggle} aria-expanded=${open ? 'true' : 'false'} data-action="content" aria-label=${`${t(open ? 'diff.hide' : 'diff.show')}: ${name}`}>${t(open ? 'diff.hide' : 'diff.show')}<//>
-    ${open && html`<${Content} of=${of} path=${path} oldPath=${kind === 'renamed' ? oldNameIn(detail) : null} />`}
+    ${open && html`<${Content} of=${of} path=${path} oldPath=${oldPath} />`}
   </li>`;
 }
-
-/** The detail of a rename is `old → new`. */
-const oldNameIn = (detail) => detail?.split(' → ')[0] ?? null;
 
 function Content({ of, path, oldPath }) {
   const asked = { ...of, path, ...(oldPath ? { old_path: oldPath } : {}) };
@@ -69,15 +66,17 @@ function Content({ of, path, oldPath }) {
   if (content.failure) return html`<${Problem} failure=${content.failure} retry=${content.reload} />`;
   if (!content.data) return html`<${Loading} />`;
   const { old, new: fresh, hunks, truncated } = content.data;
-  const binary = old?.binary || fresh?.binary;
-  const files = [old, fresh].filter((side) => side?.kind === 'file');
-  const why = binary
-    ? 'diff.binary'
-    : files.length && !hunks.length
-      ? files.every((side) => side.size === 0) && files.length === 1
-        ? 'diff.empty'
-        : 'diff.same'
-      : '';
+  const sides = [old, fresh].filter(Boolean);
+  const files = sides.filter((side) => side.kind === 'file');
+  const why = sides.some((side) => side.unreadable)
+    ? 'diff.unreadable'
+    : sides.some((side) => side.binary)
+      ? 'diff.binary'
+      : files.length && !hunks.length
+        ? files.length === 1 && files[0].size === 0
+          ? 'diff.empty'
+          : 'diff.same'
+        : '';
   return html`<div class="preview" data-hunks=${hunks.length} role="group" aria-label=${t('diff.content', { path: oneLine(path) })}>
     <p class="hint">${t('diff.before')}: <${Side} of=${old} /> · ${t('diff.after')}: <${Side} of=${fresh} /></p>
     ${why && html`<p>${t(why)}</p>`}

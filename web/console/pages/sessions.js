@@ -56,10 +56,10 @@ export default function SessionsPage() {
               (of) =>
                 html`<li key=${of.workspace_scope} class="row" data-scope=${of.workspace_scope}>
                   <div class="row-main">
-                    <p><${Path} of=${of.workspace_scope} /></p>
+                    <p>${of.workspace_scope ? html`<${Path} of=${of.workspace_scope} />` : t('sessions.scope.unknown')}</p>
                     <p class="hint">${t('sessions.count', { count: of.sessions })} · ${t('sessions.updated')} <${Time} at=${of.updated_at_ms} /></p>
                   </div>
-                  <${Button} kind="small" press=${() => choose(of.workspace_scope)} data-action="view" aria-label=${`${t('do.view')}: ${oneLine(of.workspace_scope)}`}>${t('do.view')}<//>
+                  <${Button} kind="small" off=${!of.workspace_scope && t('sessions.scope.unknown')} press=${() => choose(of.workspace_scope)} data-action="view" aria-label=${`${t('do.view')}: ${oneLine(of.workspace_scope)}`}>${t('do.view')}<//>
                 </li>`,
             )}
           </ul>

@@ -145,7 +145,8 @@ function Snapshot({ of, workspace, url, roll, drop }) {
     <div class="actions">
       <a class="button small" href=${link('checkpoints', workspace, 'diff', of.id, LIVE)} data-action="diff" aria-label=${`${t('line.diff')}: ${name}`}>${t('line.diff')}</a>
       <${Button} kind="small" off=${of.missing && t('line.missing')} press=${roll} data-action="rollback" aria-label=${`${t('line.rollback')} ${name}`}>${t('line.rollback')}<//>
-      <${Button} kind="small quiet" press=${() => setOpen(!open)} aria-expanded=${open ? 'true' : 'false'} aria-label=${`${t('line.warnings')}: ${name}`} data-action="warnings">${t('line.warnings')}<//>
+      ${of.warnings > 0 &&
+      html`<${Button} kind="small quiet" press=${() => setOpen(!open)} aria-expanded=${open ? 'true' : 'false'} aria-label=${`${t('line.warnings', { count: of.warnings })}: ${name}`} data-action="warnings">${t('line.warnings', { count: of.warnings })}<//>`}
       <${Button} kind="small quiet" press=${drop} data-action="delete" aria-label=${`${t('line.delete')} ${name}`}>${t('line.delete')}<//>
     </div>
     ${open && html`<${LeftOut} url=${`${url}/snapshots/${encodeURIComponent(of.id)}/warnings`} />`}
@@ -161,7 +162,6 @@ function LeftOut({ url }) {
 
 function Warnings({ of }) {
   const { rows, pager } = usePages(of, PAGE);
-  if (!of.length) return html`<p class="hint" data-testid="no-warnings">${t('line.warnings.none')}</p>`;
   return html`<ul class="items">
       ${rows.map((one) => html`<li key=${one.path}><${Path} of=${one.path} /> <span class="hint">${visible(one.text)}</span></li>`)}
     </ul>

@@ -5,6 +5,7 @@ export default {
   'sessions.intro': ['Conversations that agents keep on disk, a place for each directory they worked in.', '智能体保存在磁盘上的对话，按其工作目录分类。'],
   'sessions.scope': ['Directory', '目录'],
   'sessions.scope.hint': ['Where the conversations were held. Choose one below, or enter an absolute path.', '对话所在的目录。请在下方选择，或输入绝对路径。'],
+  'sessions.scope.unknown': ['Damaged files that do not say which directory they belong to', '已损坏的文件，未说明所属目录'],
   'sessions.scope.act': ['Show', '显示'],
   'sessions.scopes': ['Directories with conversations', '有对话的目录'],
   'sessions.scopes.none': ['No conversation is kept yet', '还没有保存的对话'],
