@@ -24,9 +24,13 @@ export function oneLine(text) {
 export function beginning(text, most) {
   const all = String(text ?? '');
   if (all.length <= most) return all;
+  return `${head(all, most)}…`;
+}
+
+/** The same without a mark. */
+export function head(text, most) {
   // Half of a pair is no character.
-  const end = /[\ud800-\udbff]/.test(all[most - 1]) ? most - 1 : most;
-  return `${all.slice(0, end)}…`;
+  return text.slice(0, /[\ud800-\udbff]/.test(text[most - 1] ?? '') ? most - 1 : most);
 }
 
 /** A text folded into one line, for cards: runs of white space are one blank. */
@@ -52,14 +56,15 @@ export function bytes(count) {
   return `${unit === 0 || rest >= 100 ? Math.round(rest) : rest.toFixed(1)} ${units[unit]}`;
 }
 
-/** A moment: milliseconds since the epoch, or a text of RFC 3339. 0 is never. */
-export function moment(at, language) {
+const two = (number) => String(number).padStart(2, '0');
+
+/** A moment of this machine's time: milliseconds since the epoch, or a text of RFC 3339. 0 is never. Today's has no date. */
+export function moment(at) {
   const date = new Date(at);
   if (!at || Number.isNaN(date.getTime())) return '–';
-  const today = new Date().toDateString() === date.toDateString();
-  const clock = { hour: '2-digit', minute: '2-digit', second: '2-digit', hour12: false };
-  const day = { year: 'numeric', month: '2-digit', day: '2-digit' };
-  return new Intl.DateTimeFormat(language, today ? clock : { ...day, ...clock }).format(date);
+  const clock = [date.getHours(), date.getMinutes(), date.getSeconds()].map(two).join(':');
+  if (new Date().toDateString() === date.toDateString()) return clock;
+  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${clock}`;
 }
 
 /** The same for a machine, as the attribute `datetime` wants it. */

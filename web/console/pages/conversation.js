@@ -141,7 +141,7 @@ function turn(text, time) {
       : t('talk.ended', { turn: number, reason: word })
     : visible(text);
   return html`<div class="entry turn" data-entry-kind="turn" role="separator" aria-label=${line}>
-    <span title=${moment(time, language())}>${line}</span>
+    <span title=${moment(time)}>${line}</span>
     ${error && html`<div class="said">${visible(error)}</div>`}
   </div>`;
 }

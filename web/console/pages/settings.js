@@ -13,6 +13,8 @@ import { html, useState } from '../vendor/preact.js';
 
 learn(words);
 
+const NUMBERS = ['timeoutSeconds', 'maxConcurrent'];
+
 export default function SettingsPage() {
   const host = useShared((shared) => shared.host);
   const [edits, setEdits] = useDraft('settings', {});
@@ -36,7 +38,7 @@ export default function SettingsPage() {
   const patch = Object.fromEntries(changed.map((key) => toWire(key, edits[key])));
   const off =
     (!value('allowedTools').length && t('settings.noTools')) ||
-    (['timeoutSeconds', 'maxConcurrent'].some((key) => !/^\d+$/.test(String(value(key)).trim())) && t('settings.badNumber')) ||
+    (changed.some((key) => NUMBERS.includes(key) && !/^\d+$/.test(edits[key].trim())) && t('settings.badNumber')) ||
     (!changed.length && t('settings.nothing'));
   const submit = (event) => {
     event.preventDefault();

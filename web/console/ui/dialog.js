@@ -42,25 +42,21 @@ export function Dialog({ title, close, children, wide = false, ...rest }) {
   </dialog>`;
 }
 
-/** Asks before something is done. What it does, and to how much, is what is inside; `of` names it for tests. What
+/** Asks before something is done. It is no form: Enter in one of its fields shall not do it. What it does, and to how much, is what is inside; `of` names it for tests. What
  * `stays` closes itself once it is done. */
 export function Confirm({ title, act, of = '', danger = false, work, close, children, off = false, stays = false }) {
   const action = useAction(async () => {
     await work();
     if (!stays) close();
   });
-  const submit = (event) => {
-    event.preventDefault();
-    if (!off) action.run();
-  };
   return html`<${Dialog} title=${title} close=${close} data-confirm=${of}>
-    <form onSubmit=${submit}>
+    <div class="confirm">
       <div class="said">${children}</div>
       <${Problem} failure=${action.failure} />
       <div class="actions end">
         <${Button} press=${close} data-action="dismiss">${t('do.cancel')}<//>
-        <${Button} kind=${danger ? 'danger' : 'primary'} busy=${action.busy} off=${off} data-action="confirm">${act}<//>
+        <${Button} kind=${danger ? 'danger' : 'primary'} busy=${action.busy} off=${off} press=${action.run} data-action="confirm">${act}<//>
       </div>
-    </form>
+    </div>
   <//>`;
 }

@@ -3,7 +3,7 @@
 import { post } from '../client.js';
 import { t } from '../i18n/index.js';
 import { oneLine } from '../text.js';
-import { html, useState } from '../vendor/preact.js';
+import { html, useEffect, useState } from '../vendor/preact.js';
 import { Dialog } from './dialog.js';
 import { useLoad } from './hooks.js';
 import { usePages } from './pager.js';
@@ -39,6 +39,10 @@ export function DirectoryInput({ value, change, known = [], id, ...rest }) {
 function DirectoryDialog({ from, choose, close }) {
   const [path, setPath] = useState(from.startsWith('/') ? from : '');
   const listed = useLoad((signal) => post('/directories', path ? { path } : {}, { signal }), [path]);
+  useEffect(() => {
+    // What was typed may not be there yet; what it is to be made in may be.
+    if (listed.failure?.code === 'NotFound' && path.length > 1) setPath(path.replace(/\/+[^/]*\/*$/, '') || '/');
+  }, [listed.failure]);
   const { rows, pager } = usePages(listed.data?.directories ?? [], PAGE);
   const here = listed.data?.path ?? path;
   const into = (name) => setPath(here === '/' ? `/${name}` : `${here}/${name}`);

@@ -1,7 +1,7 @@
 // Small parts that all pages are made of. Text is always a text node: nothing from agents or files can be markup.
 
-import { has, language, t } from '../i18n/index.js';
-import { bytes, moment, oneLine, stamp, visible } from '../text.js';
+import { has, t } from '../i18n/index.js';
+import { bytes, head, moment, oneLine, stamp, visible } from '../text.js';
 import { toast } from '../state.js';
 import { html, useState } from '../vendor/preact.js';
 import { useName } from './hooks.js';
@@ -54,7 +54,7 @@ export const StatusChip = ({ status }) =>
 export const Path = ({ of, ...rest }) => html`<bdi class="path" ...${rest}>${oneLine(of)}</bdi>`;
 
 /** A moment. */
-export const Time = ({ at }) => html`<time datetime=${stamp(at)}>${moment(at, language())}</time>`;
+export const Time = ({ at }) => html`<time datetime=${stamp(at)}>${moment(at)}</time>`;
 
 /** A size in bytes; the exact number is its title. */
 export const Bytes = ({ count }) => html`<span class="number" title=${`${count} B`}>${bytes(count)}</span>`;
@@ -142,7 +142,7 @@ export function LongText({ of, kind = '', label }) {
   const [most, setMost] = useState(STEP);
   const left = of.length - most;
   return html`<div class="long">
-    <pre class=${`text ${kind}`} tabindex="0" aria-label=${label}>${visible(left > 0 ? of.slice(0, most) : of)}</pre>
+    <pre class=${`text ${kind}`} tabindex="0" aria-label=${label}>${visible(head(of, most))}</pre>
     ${left > 0 &&
     html`<${Button} kind="small" press=${() => setMost(most + 5 * STEP)}>${t('text.more', { left })}<//>`}
   </div>`;
