@@ -20,6 +20,7 @@ mod full_disk;
 mod host;
 mod http;
 mod init;
+mod kept;
 mod kinds;
 mod left_out;
 mod peers;

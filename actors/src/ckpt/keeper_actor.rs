@@ -18,6 +18,11 @@ use super::messages::{ForgetTree, KeepTree, ListKept, RewindTree, UndoRewindTree
 use super::path_locks::PathLocks;
 use super::shown::shown_path;
 
+/// A check may have found snapshots lost, or whole again. Sent by `SnapshotActor`.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct LookAgain;
+
 /// Messages that wait to be looked at: several for each agent that can be at work.
 const MAILBOX: usize = 256;
 /// How often something is tried while others work around the directory or inside it. The engine waits 4 s each time,
@@ -219,6 +224,15 @@ fn snapshot_id(text: String) -> Result<SnapshotId, RoutingError> {
     Ok(SnapshotId::new(text)?)
 }
 
+/// Takes over from the engine which snapshots are lost.
+fn mark(known: &mut [Snapshot], found: &[Snapshot]) {
+    for snapshot in known {
+        if let Some(found) = found.iter().find(|found| found.id == snapshot.id) {
+            snapshot.missing = found.missing;
+        }
+    }
+}
+
 impl Actor for KeeperActor {
     type Context = Context<Self>;
 
@@ -283,3 +297,24 @@ impl Handler<ForgetTree> for KeeperActor {
         }))
     }
 }
+
+impl Handler<LookAgain> for KeeperActor {
+    type Result = ();
+
+    fn handle(&mut self, _: LookAgain, ctx: &mut Context<Self>) {
+        let backend = Arc::clone(&self.backend);
+        ctx.spawn(blocking(move || backend.kept()).into_actor(self).map(|states, actor, _| match states {
+            Ok(states) => {
+                for state in states {
+                    if let Some(tree) = actor.trees.get_mut(&state.workspace.path) {
+                        mark(&mut tree.snapshots, &state.snapshots);
+                    }
+                }
+            }
+            Err(failure) => tracing::warn!(%failure, "what is kept cannot be read again"),
+        }));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -161,6 +161,18 @@ impl FakeBackend {
         how(all.iter_mut().find(|one| one.id.as_str() == snapshot).unwrap());
     }
 
+    /// What is kept of this directory, changed.
+    pub(crate) fn change_kept(&self, path: &str, how: impl FnOnce(&mut Vec<Snapshot>)) {
+        let mut state = self.state();
+        let found = state.kept.values_mut().find(|one| one.workspace.path == Path::new(path));
+        how(&mut found.unwrap().snapshots);
+    }
+
+    /// Takes a directory away.
+    pub(crate) fn remove(&self, path: &str) {
+        self.state().directories.remove(Path::new(path)).unwrap();
+    }
+
     /// Makes `path` another name of `target`.
     pub(crate) fn link(&self, path: &str, target: &str) {
         self.state().links.insert(PathBuf::from(path), PathBuf::from(target));

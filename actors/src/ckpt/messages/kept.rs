@@ -28,8 +28,7 @@ pub struct KeepTree {
 /// Gives a directory exactly the tree of a snapshot: all of it, or after an error or a crash nothing. What it held before
 /// is kept for [`UndoRewindTree`]. A directory that was replaced since is an error.
 ///
-/// Sent again, it does it again, and undo goes back to the tree in between. Who must be able to begin again after a
-/// crash and still go back to where it was keeps that tree first under a name of its own, and rewinds to that.
+/// Sent again it has nothing to do, and the first time can still be undone.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Message)]
 #[rtype(result = "Result<RolledBack, Failure>")]
 pub struct RewindTree {
@@ -39,7 +38,10 @@ pub struct RewindTree {
     pub to: String,
 }
 
-/// Takes the newest rewinding of a directory back; sent again, takes that back.
+/// Takes the newest rewinding of a directory that changed anything back; sent again, takes that back.
+///
+/// So it is not for who may have to send it twice, or rewinds several directories as one: that one keeps the trees first
+/// ([`KeepTree`]) under a name of its own, and goes back with [`RewindTree`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Message)]
 #[rtype(result = "Result<Undone, Failure>")]
 pub struct UndoRewindTree {

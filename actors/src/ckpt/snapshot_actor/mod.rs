@@ -34,7 +34,7 @@ use tokio::task::spawn_blocking;
 
 use super::collector::{Collect, CollectorActor};
 use super::failure::{Failure, RoutingError};
-use super::keeper_actor::KeeperActor;
+use super::keeper_actor::{KeeperActor, LookAgain};
 use super::mailboxes::Ckpt;
 use super::path_locks::PathLocks;
 use super::workspace_actor::{View, WorkspaceActor, Writer};
@@ -71,6 +71,7 @@ pub(super) struct SnapshotActor {
     usage: FsUsage,
     usage_is_being_read: bool,
     collector: Recipient<Collect>,
+    keeper: Recipient<LookAgain>,
     timers: schedule::Timers,
     room: Arc<Semaphore>,
     reads: Arc<Semaphore>,
@@ -101,7 +102,8 @@ pub(super) async fn start(parts: Parts) -> Result<Ckpt, Error> {
         Writer::from(WorkspaceActor::new(Arc::clone(&backend), Arc::clone(&clock), view).start())
     });
     let keeper = KeeperActor::new(Arc::clone(&parts.backend), collector.clone(), kept).start();
-    let actor = SnapshotActor::new(parts, make_writer, collector, settings, usage, states);
+    let look_again = keeper.clone().recipient();
+    let actor = SnapshotActor::new(parts, make_writer, collector, look_again, settings, usage, states);
     Ok(Ckpt::from((actor.start(), keeper)))
 }
 
@@ -110,6 +112,7 @@ impl SnapshotActor {
         parts: Parts,
         make_writer: MakeWriter,
         collector: Recipient<Collect>,
+        keeper: Recipient<LookAgain>,
         settings: Config,
         usage: FsUsage,
         states: Vec<WorkspaceState>,
@@ -130,6 +133,7 @@ impl SnapshotActor {
             usage,
             usage_is_being_read: false,
             collector,
+            keeper,
             timers: schedule::Timers::default(),
             room: Arc::new(Semaphore::new(MAX_REQUESTS)),
             reads: Arc::new(Semaphore::new(MAX_READS)),

@@ -10,6 +10,7 @@ use cofferdam_storage::path::{RelPath, unescape};
 use cofferdam_storage::peer::Peer;
 use tokio::sync::Semaphore;
 
+use super::super::keeper_actor::LookAgain;
 use super::super::operations::Refresh;
 use super::super::reference;
 use super::super::shown::shown_change;
@@ -105,6 +106,8 @@ impl Handler<CheckStore> for SnapshotActor {
                         actor.refresh(state.workspace.id, ctx);
                     }
                 }
+                // One that is lost on the way costs an error later.
+                let _ = actor.keeper.try_send(LookAgain);
                 report
             }))
         })

@@ -36,6 +36,9 @@ fn the_schema_of_a_version_is_frozen() {
     let schema: String = lines.into_iter().map(|row| row.line + "\n").collect();
     assert_eq!(connection::SCHEMA_VERSION, 2);
     assert_eq!(schema, include_str!("frozen/v2.sql"));
+    // By this an older program knows that it must leave the file alone.
+    let version = catalog.read(|database| Ok(crate::sqlite::pragma(database, "user_version")?)).unwrap();
+    assert_eq!(version, connection::SCHEMA_VERSION);
 }
 
 #[test]

@@ -100,9 +100,10 @@ impl Daemon {
         let collector = CollectProbe(Rc::clone(&announced)).start().recipient();
         let states = backend.workspaces().unwrap();
         let usage = backend.usage().unwrap();
-        let keeper = KeeperActor::new(Arc::clone(&parts.backend), collector.clone(), Vec::new());
-        let actor = SnapshotActor::new(parts, make_writer, collector, settings, usage, states);
-        let ckpt = (actor.start(), keeper.start()).into();
+        let keeper = KeeperActor::new(Arc::clone(&parts.backend), collector.clone(), Vec::new()).start();
+        let look_again = keeper.clone().recipient();
+        let actor = SnapshotActor::new(parts, make_writer, collector, look_again, settings, usage, states);
+        let ckpt = (actor.start(), keeper).into();
         Self { ckpt, backend: Arc::clone(backend), source, inboxes, announced }
     }
 

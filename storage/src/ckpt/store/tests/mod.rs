@@ -10,6 +10,7 @@ mod faults;
 mod fixture;
 mod full_disk;
 mod init;
+mod kept;
 mod late;
 mod look;
 mod merging;

@@ -3,9 +3,11 @@
 use std::path::Path;
 
 use super::fixture::*;
+use crate::ckpt::catalog::Registered;
 use crate::ckpt::format::{Content, EntryKind, Extent, Extents, HardLinks, ObjectKind, ObjectSource, Tree};
 use crate::ckpt::model::*;
 use crate::ckpt::{Backend, Store, check_state_dir};
+use crate::clock::WallTime;
 use crate::path::RelPath;
 
 /// A copy of a store that lies in the repository.
@@ -76,4 +78,22 @@ fn a_store_of_version_1_is_read() {
     assert_eq!(store.catalog.every_tree().unwrap().len(), 4);
     drop(store);
     assert_eq!(check_state_dir(&place.path("state"), true).unwrap().damage, Vec::<String>::new());
+}
+
+#[test]
+fn what_a_store_of_version_1_has_are_workspaces_and_any_of_them_can_be_kept_besides() {
+    let place = place_with("v1");
+    let store = place.open();
+    let rows = store.catalog.workspaces().unwrap();
+    assert!(rows.iter().all(|row| !row.kept));
+    let before = &rows[0];
+    let (path, owner) = (&before.workspace.path, before.workspace.owner);
+    let register = |kept| store.catalog.register(path, owner, &before.identity, kept, WallTime(1)).unwrap();
+    assert!(matches!(register(false), Registered::Known(row) if row.key == before.key));
+    assert!(matches!(register(true), Registered::New(row) if row.workspace.id != before.workspace.id));
+    assert_eq!((store.workspaces().unwrap().len(), store.kept().unwrap().len()), (1, 1));
+    drop(store);
+    // Nothing is migrated a second time.
+    let store = place.open();
+    assert_eq!((store.workspaces().unwrap().len(), store.kept().unwrap().len()), (1, 1));
 }
