@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::Args;
 use cofferdam_actors::host::Parts;
-use cofferdam_actors::host::agent::command::{self, CommandParts};
+use cofferdam_actors::host::agent::command::{self, CommandParts, Cosh};
 use cofferdam_actors::host::agent::{Preset, scripted};
 use cofferdam_actors::host::core::sidecar::SidecarParts;
 use cofferdam_actors::host::core::{CoreParts, Keeper};
@@ -22,6 +22,7 @@ use cofferdam_storage::{clock, fault};
 use crate::http::HttpAddress;
 use crate::paths;
 use crate::pod::surroundings;
+use crate::session::core_program;
 
 /// What the command line says about it.
 #[derive(Args, Debug)]
@@ -113,7 +114,8 @@ impl HostingOptions {
             clock,
             faster,
         };
-        Ok(move || command::start(parts, presets))
+        let cosh = Cosh(core_program());
+        Ok(move || command::start(parts, presets, cosh))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use cofferdam_protocol::host::{CoreState, CoreStatus, HostEvent, State};
 use serde_json::Value;
@@ -30,17 +30,22 @@ pub struct HostSite {
     pod_core: Option<PathBuf>,
     scale: u32,
     http: &'static str,
+    variables: Vec<(&'static str, String)>,
 }
 
 impl HostSite {
     /// A place in which programs run as whoever runs the test, and in which the core's program keeps the tasks, if it is named.
     pub fn new(programs: Programs, pod_core: Option<PathBuf>) -> Self {
-        Self { site: Site::new(programs), pod_core, scale: 1, http: "off" }
+        Self { pod_core, ..Self::at(Site::new(programs)) }
     }
 
     /// A place in which programs run as an ordinary user, also if root runs the test.
     pub fn of_ordinary_user(programs: Programs) -> Self {
-        Self { site: Site::of_ordinary_user(programs), pod_core: None, scale: 1, http: "off" }
+        Self::at(Site::of_ordinary_user(programs))
+    }
+
+    fn at(site: Site) -> Self {
+        Self { site, pod_core: None, scale: 1, http: "off", variables: Vec::new() }
     }
 
     /// Has the daemon serve HTTP at a free port.
@@ -55,6 +60,12 @@ impl HostSite {
         files::write(state.join("pods.toml"), toml);
         files::chmod(&state, 0o700);
         self.site.hand_over(&state);
+        self
+    }
+
+    /// Gives the daemon a variable.
+    pub fn with_variable(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.variables.push((name, value.into()));
         self
     }
 
@@ -80,6 +91,7 @@ impl HostSite {
     pub fn start_at(&self, http: &str) -> Daemon {
         let mut serve = self.site.serve();
         serve.args(["--http", http]).env("COFFERDAM_TIME_SCALE", self.scale.to_string());
+        serve.envs(self.variables.iter().map(|(name, value)| (name, value)));
         if let Some(program) = &self.pod_core {
             serve.arg("--pod-core").arg(program);
         }
@@ -104,6 +116,35 @@ impl HostSite {
         let root = format!("sandboxRoot={}", self.root().display());
         self.ok(&["config", "set", &root, "presetId=shell", "allowedTools=bash"]);
         daemon
+    }
+
+    /// The same, with the preset `cosh`, and the tool of its that asks.
+    #[track_caller]
+    pub fn start_with_cosh(&self) -> Daemon {
+        let daemon = self.start();
+        let root = format!("sandboxRoot={}", self.root().display());
+        self.ok(&["config", "set", &root, "presetId=cosh", "allowedTools=bash"]);
+        daemon
+    }
+
+    /// Writes a file that the daemon's user owns.
+    pub fn give(&self, name: &str, content: &str) -> PathBuf {
+        let path = self.path(name);
+        files::write(&path, content);
+        let top = Path::new(name).iter().next().map_or(path.clone(), |top| self.path(top));
+        self.site.hand_over(&top);
+        path
+    }
+
+    /// What the program that manages sessions answers.
+    #[track_caller]
+    pub fn session_control(&self, cosh_core: &str, request: &Value) -> Value {
+        let mut command = self.site.command(cosh_core);
+        command.arg("--session-control").stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(request.to_string().as_bytes()).unwrap();
+        let printed = child.wait_with_output().unwrap().stdout;
+        serde_json::from_slice(&printed).unwrap_or_else(|error| panic!("{error}: {printed:?}"))
     }
 
     /// The sandbox root.

@@ -3,6 +3,7 @@
 
 pub(crate) mod control;
 mod control_client;
+mod core_program;
 pub(crate) mod headless;
 
 use std::ffi::OsString;
@@ -24,6 +25,7 @@ use cofferdam_storage::clock::RandomIds;
 pub use cofferdam_storage::session::config::Places;
 use cofferdam_storage::{clock, fault};
 pub use control_client::SessionControlClient;
+pub(crate) use core_program::core_program;
 
 /// The system's settings.
 const SYSTEM_CONFIG: &str = "/etc/copilot-shell/config.toml";

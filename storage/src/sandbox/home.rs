@@ -83,9 +83,14 @@ impl PrivateDir {
         &self.path
     }
 
+    /// Where the program's home is.
+    pub(super) fn home(&self) -> PathBuf {
+        self.path.join("home")
+    }
+
     /// What tells programs so.
     pub(super) fn environment(&self) -> Vec<(&'static str, PathBuf)> {
-        let home = self.path.join("home");
+        let home = self.home();
         vec![
             ("XDG_CONFIG_HOME", home.join(".config")),
             ("XDG_CACHE_HOME", home.join(".cache")),

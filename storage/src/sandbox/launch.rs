@@ -22,15 +22,16 @@ pub struct Launched {
 }
 
 /// Starts `command`, which is the program `cofferdam` without arguments, as a supervisor. Its standard error is ours, unless the
-/// command says otherwise: what it cannot report it says there.
-pub fn launch(mut command: Command, order: &Order, stdio: Stdio) -> io::Result<Launched> {
+/// command says otherwise: what it cannot report it says there. `files` hold what the order's home files hold
+/// ([`home_file`](super::home_file)).
+pub fn launch(mut command: Command, order: &Order, stdio: Stdio, files: &[OwnedFd]) -> io::Result<Launched> {
     let (link, theirs) = UnixStream::pair()?;
     command.arg(SUBCOMMAND).env_clear().current_dir("/");
     command.stdin(ChildStdio::from(OwnedFd::from(theirs))).stdout(ChildStdio::null());
     let mut supervisor = command.spawn()?;
     // Dropped now: the command holds the other end, and an end is to be seen.
     drop(command);
-    if let Err(error) = send_order(&link, order, &stdio) {
+    if let Err(error) = send_order(&link, order, &stdio, files) {
         drop(link);
         supervisor.wait()?;
         return Err(error);

@@ -11,6 +11,7 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 
+use super::home_files::MAX_HOME_FILES;
 use super::order::{MAX_ORDER, Order};
 
 /// What becomes the program's standard input, output and error.
@@ -24,8 +25,19 @@ pub struct Stdio {
     pub error: OwnedFd,
 }
 
-/// Sends an order. `link` must be blocking.
-pub(super) fn send_order(link: &UnixStream, order: &Order, stdio: &Stdio) -> io::Result<()> {
+/// The most descriptors that go with an order.
+const MAX_FDS: usize = 3 + MAX_HOME_FILES;
+
+/// Sends an order, and what its home files hold. `link` must be blocking.
+pub(super) fn send_order(
+    link: &UnixStream,
+    order: &Order,
+    stdio: &Stdio,
+    files: &[OwnedFd],
+) -> io::Result<()> {
+    if files.len() != order.home_files.len() || files.len() > MAX_HOME_FILES {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "the order's home files are not these"));
+    }
     let mut line = serde_json::to_vec(order)?;
     if line.len() > MAX_ORDER {
         return Err(io::Error::new(
@@ -34,8 +46,9 @@ pub(super) fn send_order(link: &UnixStream, order: &Order, stdio: &Stdio) -> io:
         ));
     }
     line.push(b'\n');
-    let fds = [stdio.input.as_fd(), stdio.output.as_fd(), stdio.error.as_fd()];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+    let mut fds = vec![stdio.input.as_fd(), stdio.output.as_fd(), stdio.error.as_fd()];
+    fds.extend(files.iter().map(AsFd::as_fd));
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_FDS))];
     let mut rights = SendAncillaryBuffer::new(&mut space);
     if !rights.push(SendAncillaryMessage::ScmRights(&fds)) {
         return Err(io::ErrorKind::OutOfMemory.into());
@@ -45,13 +58,23 @@ pub(super) fn send_order(link: &UnixStream, order: &Order, stdio: &Stdio) -> io:
     (&mut &*link).write_all(&line[sent..])
 }
 
-/// Receives an order, and what was sent behind it so far.
-pub(super) fn receive_order(link: &UnixStream) -> io::Result<(Order, Stdio, Lines)> {
+/// What came from a daemon.
+pub(super) struct Received {
+    pub(super) order: Order,
+    pub(super) stdio: Stdio,
+    /// What the order's home files hold.
+    pub(super) files: Vec<OwnedFd>,
+    /// What was sent behind it so far.
+    pub(super) lines: Lines,
+}
+
+/// Receives an order.
+pub(super) fn receive_order(link: &UnixStream) -> io::Result<Received> {
     let mut fds = Vec::new();
     let mut lines = Lines::default();
     let mut bytes = vec![0; 64 * 1024];
     let line = loop {
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_FDS))];
         let mut rights = RecvAncillaryBuffer::new(&mut space);
         let flags = RecvFlags::CMSG_CLOEXEC;
         let got = match recvmsg(link, &mut [IoSliceMut::new(&mut bytes)], &mut rights, flags) {
@@ -74,13 +97,16 @@ pub(super) fn receive_order(link: &UnixStream) -> io::Result<(Order, Stdio, Line
             return Err(io::Error::new(io::ErrorKind::InvalidData, "the order is too long"));
         }
     };
-    let order = serde_json::from_slice(&line)?;
+    let order: Order = serde_json::from_slice(&line)?;
     let mut fds = fds.into_iter();
     match (fds.next(), fds.next(), fds.next()) {
-        (Some(input), Some(output), Some(error)) => Ok((order, Stdio { input, output, error }, lines)),
+        (Some(input), Some(output), Some(error)) if fds.len() == order.home_files.len() => {
+            let stdio = Stdio { input, output, error };
+            Ok(Received { order, stdio, files: fds.collect(), lines })
+        }
         _ => Err(io::Error::new(
             io::ErrorKind::InvalidData,
-            "the order came without the program's three descriptors",
+            "the order came without the program's three descriptors, or without those of its home files",
         )),
     }
 }

@@ -19,6 +19,7 @@ mod credentials;
 mod failure;
 mod hand_over;
 mod home;
+mod home_files;
 mod keeper;
 mod landlock;
 mod launch;
@@ -34,11 +35,12 @@ mod supervise;
 
 pub use failure::Failure;
 pub use home::sweep;
+pub use home_files::{MAX_HOME_FILES, home_file, home_file_content};
 pub use launch::{Launched, SUBCOMMAND, launch};
 pub use link::Stdio;
 pub use order::{
-    CANCEL, Layer, LayerState, LeftOut, Limits, MAX_ORDER, Order, PodUser, ProbeOrder, ProbeReport, Program,
-    Report,
+    CANCEL, HomeFile, Layer, LayerState, LeftOut, Limits, MAX_ORDER, Order, PodUser, ProbeOrder, ProbeReport,
+    Program, Report,
 };
 pub use places::default_hidden;
 pub use probe::not_stopped;

@@ -32,6 +32,9 @@ pub struct Order {
     /// Paths relative to the user's own home that the private one has, too, to be read; what is not there is left out.
     #[serde(default)]
     pub from_home: Vec<PathBuf>,
+    /// Files that the private home has when the program starts; what each holds comes with the order.
+    #[serde(default)]
+    pub home_files: Vec<HomeFile>,
     /// What can be read though it lies in something hidden.
     #[serde(default)]
     pub readable: Vec<PathBuf>,
@@ -60,6 +63,16 @@ pub struct Order {
 
 fn default_grace() -> u32 {
     5000
+}
+
+/// A file in the private home.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HomeFile {
+    /// Where, relative to the private home. Directories on the way are made.
+    pub path: PathBuf,
+    /// How many bytes of what it has become are wanted back at most, if that is wanted.
+    #[serde(default)]
+    pub back: Option<u64>,
 }
 
 /// A user that owns nothing but tasks.
@@ -148,6 +161,13 @@ pub enum Report {
         code: Option<i32>,
         /// The signal that ended it.
         signal: Option<i32>,
+    },
+    /// A file of the private home that is wanted back was looked for. Comes when nothing runs any more.
+    Returned {
+        /// Which.
+        path: PathBuf,
+        /// Why it is not there; else it is where it came from.
+        problem: Option<String>,
     },
     /// There is no such sandbox here, or no such program, or something private could not be removed; nothing runs.
     Failed {

@@ -17,9 +17,10 @@ use super::credentials::become_user;
 use super::failure::{Doing, Failure, Result};
 use super::hand_over::{hand_over, open_way};
 use super::home::PrivateDir;
+use super::home_files::{put, take_back};
 use super::keeper::{Heard, Inner, Keeper, tell};
 use super::limits::Cgroup;
-use super::link::{Got, Lines, Stdio, receive_order};
+use super::link::{Got, Lines, Received, Stdio, receive_order};
 use super::namespaces::Namespaces;
 use super::order::{CANCEL, Layer, LayerState, LeftOut, Order, PodUser, ProbeOrder, ProbeReport, Report};
 use super::places::Places;
@@ -40,12 +41,12 @@ pub fn supervise(input: impl AsFd) -> Result<()> {
     rustix::process::umask(Mode::from_raw_mode(0o022));
     set_child_subreaper(Some(getpid())).doing("the supervisor cannot reap")?;
     let signals = listen()?;
-    let (order, stdio, lines) = receive_order(&link).doing("no order came")?;
+    let Received { order, stdio, files, lines } = receive_order(&link).doing("no order came")?;
     let name = RandomIds.fresh();
     let line = Link { stream: link, lines, open: true };
     let user = order.user.filter(|_| geteuid().is_root());
     let mut supervisor =
-        Supervisor { link: line, signals, order, stdio: Some(stdio), name, user, confined: false };
+        Supervisor { link: line, signals, order, stdio: Some(stdio), files, name, user, confined: false };
     if let Err(failure) = supervisor.work(&Disk::default()) {
         supervisor.link.report(&Report::Failed { message: failure.to_string() });
     }
@@ -85,6 +86,8 @@ struct Supervisor {
     order: Order,
     /// Kept until the program has it.
     stdio: Option<Stdio>,
+    /// What the order's home files hold.
+    files: Vec<OwnedFd>,
     /// What its private directory and its cgroup are called.
     name: String,
     /// Whom the program runs as, if that is not whom this process runs as.
@@ -119,6 +122,7 @@ impl Supervisor {
         if let Ok(cgroup) = cgroup {
             cgroup.remove();
         }
+        self.give_back(&private);
         worked.and(private.remove())
     }
 
@@ -133,6 +137,10 @@ impl Supervisor {
             for shown in self.order.from_home.clone() {
                 private.show(&home, &shown)?;
             }
+        }
+        for (file, content) in self.order.home_files.iter().zip(&self.files) {
+            put(disk, &private.home(), file, content, self.user)
+                .doing(format_args!("{} cannot be put into the private home", file.path.display()))?;
         }
         let places = Places::of(&self.order, private.path(), self.user.is_some())?;
         if let Some(user) = self.user {
@@ -162,6 +170,16 @@ impl Supervisor {
             }
         }
         Err(Failure::refused("there is no sandbox", "every kind of it is left out"))
+    }
+
+    /// Gives back what home files have become.
+    fn give_back(&mut self, private: &PrivateDir) {
+        for (file, to) in self.order.home_files.iter().zip(&self.files) {
+            let Some(limit) = file.back else { continue };
+            let taken = take_back(&private.home(), file, limit, to);
+            let problem = taken.err().map(|error| error.to_string());
+            self.link.report(&Report::Returned { path: file.path.clone(), problem });
+        }
     }
 
     /// Does on other files, unconfined, what the confined process will try.

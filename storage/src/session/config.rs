@@ -59,7 +59,7 @@ pub struct Places {
 }
 
 /// Where the file is in the home directory and in a workspace.
-const FILE: &str = ".copilot-shell/config.toml";
+pub(super) const FILE: &str = ".copilot-shell/config.toml";
 
 /// A configuration file is a page; whatever is larger is another file.
 const MAX_BYTES: u64 = 1 << 20;
@@ -165,7 +165,7 @@ fn read(path: &Path, warnings: &mut Vec<String>) -> Layers {
 }
 
 /// The text of a regular file, links followed. Waits for nobody.
-fn text(path: &Path) -> io::Result<String> {
+pub(super) fn text(path: &Path) -> io::Result<String> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
     if !file.metadata()?.is_file() {

@@ -17,6 +17,7 @@ mod load;
 mod lock;
 mod persist;
 mod plan;
+pub mod private;
 pub mod redact;
 mod root;
 mod scan;

@@ -4,6 +4,7 @@
 use cofferdam_tests::host::{Core, HostSite};
 
 mod cancelling;
+mod cosh;
 mod exporting;
 mod following;
 mod http;

@@ -60,13 +60,13 @@ fn only_task(site: &HostSite) -> String {
 }
 
 /// Seconds that no other process sleeps for.
-fn own_time() -> String {
+pub(super) fn own_time() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     format!("1000.{}{:03}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
 /// Whether a process has such an argument.
-fn runs(argument: &str) -> bool {
+pub(super) fn runs(argument: &str) -> bool {
     let has = |entry: fs::DirEntry| {
         let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
         line.split(|byte| *byte == 0).any(|word| word == argument.as_bytes())

@@ -1,7 +1,9 @@
 //! What a program finds as its own, and what of the user's.
 
 use std::os::unix::fs::MetadataExt;
+use std::process::Command;
 
+use cofferdam_storage::sandbox::{HomeFile, Report, home_file, home_file_content};
 use cofferdam_tests::{files, user};
 use nix::sys::signal::Signal;
 
@@ -153,5 +155,50 @@ fn a_program_starts_with_signals_as_usual_and_without_a_terminal() {
         let broken_pipe = 1 << (Signal::SIGPIPE as u64 - 1);
         assert_eq!((mask("SigBlk:"), mask("SigIgn:") & broken_pipe), (0, 0), "{}: {ran:?}", way.name);
         assert!(ran.stderr.contains("/dev/tty: No such device or address"), "{}: {ran:?}", way.name);
+    }
+}
+
+#[test]
+fn files_that_are_put_into_the_home_are_the_programs_own_and_come_back_as_it_leaves_them() {
+    for way in ways() {
+        let place = Place::new(way);
+        let mut order = place.order(
+            "
+import os
+os.chdir(os.environ['HOME'])
+assert open('.tool/deep/kept').read() == 'kept'
+assert os.stat('.tool/deep/kept').st_uid == os.getuid()
+os.remove('.tool/deep/kept')
+open('.tool/deep/kept', 'w').write('changed')
+os.remove('gone')
+os.remove('led')
+os.symlink('/etc/passwd', 'led')
+os.rename('moved', 'elsewhere')
+os.symlink('elsewhere', 'moved')
+open('silent', 'w').write('changed')",
+        );
+        let limit = 100;
+        let wanted = [".tool/deep/kept", "gone", "led", "moved/file"];
+        let file = |path: &str, back| HomeFile { path: path.into(), back };
+        order.home_files = wanted.iter().map(|path| file(path, Some(limit))).collect();
+        order.home_files.push(file("silent", None));
+        let content =
+            ["kept", "gone", "led", "moved", "silent"].map(|text| home_file(text.as_bytes()).unwrap());
+        let mut running = place.start_with(Command::new(place.program()), &order, &content);
+        let mut returned = Vec::new();
+        while let Some(report) = running.report() {
+            if let Report::Returned { path, problem } = report {
+                returned.push((path, problem.is_none()));
+            }
+        }
+        running.finish();
+        let expected = wanted.iter().map(|path| (path.into(), *path == wanted[0]));
+        assert_eq!(returned, expected.collect::<Vec<_>>(), "{}", way.name);
+        let content = content.map(|file| home_file_content(&file, limit).unwrap());
+        assert_eq!(
+            content,
+            ["changed", "gone", "led", "moved", "silent"].map(|text| text.as_bytes().to_vec())
+        );
+        place.nothing_left();
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, PipeReader, Read, Write, pipe};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -96,6 +96,7 @@ impl Place {
             sandbox_root: root,
             real_home: Some(home),
             from_home: Vec::new(),
+            home_files: Vec::new(),
             readable: Vec::new(),
             writable: Vec::new(),
             user: Some(PodUser::default()),
@@ -128,14 +129,19 @@ impl Place {
     }
 
     /// Starts an order by a command that becomes the program, given one more argument.
-    pub(crate) fn start_by(&self, mut command: Command, order: &Order) -> Running {
+    pub(crate) fn start_by(&self, command: Command, order: &Order) -> Running {
+        self.start_with(command, order, &[])
+    }
+
+    /// The same with what its home files hold.
+    pub(crate) fn start_with(&self, mut command: Command, order: &Order, files: &[OwnedFd]) -> Running {
         if !self.way.root && user::is_root() {
             user::run_as(&mut command, user::NOBODY);
         }
         let ((input, _), (output, theirs), (errors, their_errors)) =
             (pipe().unwrap(), pipe().unwrap(), pipe().unwrap());
         let stdio = Stdio { input: input.into(), output: theirs.into(), error: their_errors.into() };
-        let Launched { supervisor, link } = launch(command, order, stdio).unwrap();
+        let Launched { supervisor, link } = launch(command, order, stdio, files).unwrap();
         link.set_read_timeout(Some(PATIENCE)).unwrap();
         let reports = BufReader::new(link.try_clone().unwrap());
         Running { supervisor, link: Some(link), reports, output, errors }

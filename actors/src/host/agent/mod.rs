@@ -160,6 +160,8 @@ pub enum AgentEvent {
         /// What, for people.
         text: String,
     },
+    /// Something about it that people should know.
+    Note(String),
     /// The whole conversation as the agent has it, before its turn ends: from an agent that keeps it itself. It is stored in
     /// place of what was heard of the turn.
     Conversation(Box<Envelope>),

@@ -35,6 +35,7 @@ impl Handler<AgentEvent> for LiveTask {
                 }
             }
             AgentEvent::ToolResult { text } => self.enter(EntryKind::Tool, &text),
+            AgentEvent::Note(text) => self.enter(EntryKind::Note, &text),
             AgentEvent::Conversation(_) => {}
             AgentEvent::TurnEnded { turn, reason, error } => self.turn_ended(turn, &reason, &error, ctx),
             AgentEvent::Gone { message } => self.gone(message, ctx),

@@ -28,7 +28,9 @@ pub use self::core::{ClearInterruption, ClearPlan, ClearReport, ListPage, Sessio
 pub use error::ClientError;
 pub use mailboxes::Recovery;
 pub use messages::*;
+pub(crate) use observer::ResultLine;
 pub use observer::{RunObserver, TurnEnd};
+pub(crate) use state::State;
 pub use state::{Active, Attempt, Phase, Selection, Snapshot};
 pub use verdict::{LastEvent, Verdict};
 

@@ -27,6 +27,21 @@ pub struct RunObserver {
     result: Option<TurnResult>,
 }
 
+/// What a result line says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ResultLine<'a> {
+    /// Whether something went wrong.
+    pub(crate) is_error: bool,
+    /// What; may be empty.
+    pub(crate) message: &'a str,
+    /// What was wrong with the request.
+    pub(crate) error_code: Option<&'a str>,
+    /// What was wrong with the session.
+    pub(crate) session_error_code: Option<&'a str>,
+    /// When that showed.
+    pub(crate) session_error_phase: Option<&'a str>,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TurnResult {
     Success,
@@ -54,18 +69,32 @@ impl RunObserver {
             (Some("system"), Some("init")) => {
                 self.init(line.get("session_resumable").and_then(Value::as_bool))
             }
-            (Some("result"), _) => self.result(line),
+            (Some("result"), _) => {
+                let first = line.get("errors").and_then(|errors| errors.get(0)).and_then(Value::as_str);
+                self.result(&ResultLine {
+                    is_error: line.get("is_error").and_then(Value::as_bool) == Some(true),
+                    message: first.or_else(|| text("result")).unwrap_or_default(),
+                    error_code: text("error_code"),
+                    session_error_code: text("session_error_code"),
+                    session_error_phase: text("session_error_phase"),
+                });
+            }
             _ => {}
         }
-        if self.resumable != Some(false)
-            && let Some(id) = text("session_id").filter(|id| !id.is_empty())
-        {
+        if let Some(id) = text("session_id") {
+            self.session(id);
+        }
+    }
+
+    /// A line names the session.
+    pub(crate) fn session(&mut self, id: &str) {
+        if self.resumable != Some(false) && !id.is_empty() {
             self.reported = Some(id.to_owned());
         }
     }
 
     /// A provider that once said it keeps no sessions keeps none in this turn.
-    fn init(&mut self, resumable: Option<bool>) {
+    pub(crate) fn init(&mut self, resumable: Option<bool>) {
         if self.resumable != Some(false) {
             self.resumable = resumable.or(self.resumable);
         }
@@ -74,18 +103,17 @@ impl RunObserver {
         }
     }
 
-    fn result(&mut self, line: &Value) {
-        let text = |name: &str| line.get(name).and_then(Value::as_str);
-        let first = line.get("errors").and_then(|errors| errors.get(0)).and_then(Value::as_str);
-        let message = first.or_else(|| text("result")).unwrap_or_default();
-        let phase = text("session_error_phase");
-        let too_long = message.starts_with("context_limit:") || text("error_code") == Some("max_turns");
-        self.result = Some(match line.get("is_error").and_then(Value::as_bool) {
-            Some(true) if too_long && phase != Some("persist") => TurnResult::TooLong,
-            Some(true) => TurnResult::Failure,
-            Some(false) | None => TurnResult::Success,
+    /// The end of a turn.
+    pub(crate) fn result(&mut self, line: &ResultLine<'_>) {
+        let ResultLine { is_error, message, error_code, session_error_code, session_error_phase: phase } =
+            *line;
+        let too_long = message.starts_with("context_limit:") || error_code == Some("max_turns");
+        self.result = Some(match is_error {
+            true if too_long && phase != Some("persist") => TurnResult::TooLong,
+            true => TurnResult::Failure,
+            false => TurnResult::Success,
         });
-        if let Some(code) = text("session_error_code")
+        if let Some(code) = session_error_code
             && let Some(hint) = hint_if_given_up(code, phase)
         {
             self.session_error = Some(ClientError::new(code, bounded(message, limits::MESSAGE), hint));
@@ -93,7 +121,7 @@ impl RunObserver {
     }
 
     /// Why the session that was resumed is to be given up, if the provider said so.
-    pub(super) fn session_error(&self) -> Option<&ClientError> {
+    pub(crate) fn session_error(&self) -> Option<&ClientError> {
         self.session_error.as_ref()
     }
 

@@ -11,7 +11,7 @@ use super::verdict::Verdict;
 
 /// Which session is chosen, which is active, and whose turn may change that.
 #[derive(Clone, Debug)]
-pub(super) struct State {
+pub(crate) struct State {
     active: Option<OwnedActive>,
     choice: Choice,
     last_error: Option<ClientError>,
@@ -120,7 +120,7 @@ impl Default for State {
 
 impl State {
     /// The user has chosen a session, and the core found it in order.
-    pub(super) fn select(&mut self, selection: Selection) {
+    pub(crate) fn select(&mut self, selection: Selection) {
         self.by_user(Event::Selected(selection));
     }
 
@@ -138,7 +138,7 @@ impl State {
     }
 
     /// Begins a turn. It resumes the chosen session, else the active one, if that is in the turn's workspace.
-    pub(super) fn begin(&mut self, workspace: &str, resume: bool) -> Attempt {
+    pub(crate) fn begin(&mut self, workspace: &str, resume: bool) -> Attempt {
         let selected = self.selection().filter(|one| resume && one.workspace == workspace);
         let active = self.active.as_ref().filter(|one| resume && one.active.workspace == workspace);
         let (event, resumes) = match (selected, active) {
@@ -151,7 +151,7 @@ impl State {
     }
 
     /// Ends a turn: first what it said about its session, then how it ended.
-    pub(super) fn finish(&mut self, attempt: &Attempt, run: &RunObserver, end: TurnEnd) -> Verdict {
+    pub(crate) fn finish(&mut self, attempt: &Attempt, run: &RunObserver, end: TurnEnd) -> Verdict {
         if let Some(error) = run.session_error() {
             self.by_turn(attempt, Event::SessionError(error.clone()));
         }
@@ -166,7 +166,7 @@ impl State {
     }
 
     /// What is so now.
-    pub(super) fn snapshot(&self) -> Snapshot {
+    pub(crate) fn snapshot(&self) -> Snapshot {
         Snapshot {
             active: self.active.as_ref().map(|owned| owned.active.clone()),
             phase: match self.choice {

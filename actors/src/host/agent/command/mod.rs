@@ -6,8 +6,10 @@
 //! - `shell`: the preset that is always there; others come from a file (`storage::pod::presets`);
 //! - `order`: what a supervisor is told; `template`: what its program is started with;
 //! - `run`: a supervisor from start to end; `output`: what is printed, made into events; `texts`: lines, made fit to be read;
+//! - `cosh`: the agent that keeps its conversation itself, where a turn takes more;
 //! - `start`, `turn`, `dispose`: the messages; `verdict`: what tests of sandboxes found.
 
+mod cosh;
 mod dispose;
 mod order;
 mod output;
@@ -21,6 +23,7 @@ mod texts;
 mod turn;
 mod verdict;
 
+pub use cosh::{COSH, CoreProgram, Cosh};
 pub use shell::{SHELL, shell};
 pub(super) use texts::readable;
 
@@ -37,6 +40,7 @@ use cofferdam_storage::pod::presets::{BrokenPreset, CommandPreset};
 use cofferdam_storage::sandbox::sweep;
 use tokio::sync::watch;
 
+use self::cosh::Recovery;
 use self::run::Wanted;
 use self::verdict::Verdicts;
 use super::{AgentBackend, AgentEvent, Preset};
@@ -68,6 +72,8 @@ pub struct CommandParts {
 pub struct CommandBackend {
     parts: CommandParts,
     presets: HashMap<String, Arc<CommandPreset>>,
+    /// The program of the agent `cosh`, if there is that preset.
+    core: Option<CoreProgram>,
     verdicts: Verdicts,
     agents: HashMap<String, Agent>,
 }
@@ -80,14 +86,29 @@ struct Agent {
     next: u64,
     /// What runs for it, if something does.
     work: Option<Arc<watch::Sender<Wanted>>>,
+    /// What turns of one that keeps its conversation itself resume.
+    recovery: Recovery,
     /// Nobody wants it any more.
     disposed: bool,
+}
+
+impl Agent {
+    /// A turn begins: its number, and what hears what is wanted of it.
+    fn next_turn(&mut self) -> (u64, watch::Receiver<Wanted>) {
+        let turn = self.next;
+        self.next += 1;
+        let (wanted, told) = watch::channel(Wanted::Work);
+        self.work = Some(Arc::new(wanted));
+        (turn, told)
+    }
 }
 
 /// What every turn of an agent needs to know.
 #[derive(Clone)]
 struct Facts {
     preset: Arc<CommandPreset>,
+    /// The program of the agent `cosh`, if it is that.
+    core: Option<CoreProgram>,
     session_id: String,
     model: String,
     policy: SandboxPolicy,
@@ -96,9 +117,19 @@ struct Facts {
     system_prompt: String,
 }
 
-/// Starts the backend in the running actix system, and makes its presets known. Without a program that can be started as a
-/// supervisor none of them can be used.
-pub fn start(parts: CommandParts, presets: Vec<Result<CommandPreset, BrokenPreset>>) -> Vec<Preset> {
+/// Starts the backend in the running actix system, and makes its presets known; `cosh` is there unless another one has its name.
+/// Without a program that can be started as a supervisor none of them can be used.
+pub fn start(
+    parts: CommandParts,
+    mut presets: Vec<Result<CommandPreset, BrokenPreset>>,
+    cosh: Cosh,
+) -> Vec<Preset> {
+    let taken = presets.iter().any(|preset| match preset {
+        Ok(CommandPreset { id, .. }) | Err(BrokenPreset { id, .. }) => id == COSH,
+    });
+    if !taken {
+        presets.push(cosh.preset());
+    }
     let supervisor = parts.supervisor.metadata().map(drop);
     let no_supervisor = supervisor.err().map(|error| {
         format!(
@@ -109,6 +140,7 @@ pub fn start(parts: CommandParts, presets: Vec<Result<CommandPreset, BrokenPrese
     let usable = presets.iter().flatten().map(|preset| (preset.id.clone(), Arc::new(preset.clone())));
     let backend = CommandBackend {
         presets: usable.collect(),
+        core: cosh.0.ok().filter(|_| !taken),
         verdicts: Verdicts::default(),
         agents: HashMap::new(),
         parts,

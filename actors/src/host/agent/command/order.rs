@@ -77,11 +77,12 @@ impl CommandParts {
         Ok(self.job(Order { program: Some(program), ..self.order(facts) }, input, output))
     }
 
-    fn job(&self, order: Order, input: String, output: Output) -> Job {
-        Job { supervisor: self.supervisor.clone(), order, input, output, faster: self.faster }
+    pub(super) fn job(&self, order: Order, input: String, output: Output) -> Job {
+        let supervisor = self.supervisor.clone();
+        Job { supervisor, order, files: Vec::new(), input, output, faster: self.faster }
     }
 
-    fn order(&self, facts: &Facts) -> Order {
+    pub(super) fn order(&self, facts: &Facts) -> Order {
         let root = PathBuf::from(&facts.policy.root);
         let uid = rustix::process::geteuid().as_raw();
         Order {
@@ -92,7 +93,9 @@ impl CommandParts {
             private_parent: self.private.clone(),
             real_home: self.home.clone(),
             from_home: facts.preset.from_home.clone(),
-            readable: Vec::new(),
+            home_files: Vec::new(),
+            // It may be in what is hidden.
+            readable: facts.core.iter().map(|core| core.path.clone()).collect(),
             writable: facts.preset.writable.clone(),
             // Only root's supervisor heeds it.
             user: Some(PodUser::default()),
@@ -104,7 +107,7 @@ impl CommandParts {
         }
     }
 
-    fn environment(&self, facts: &Facts) -> Vec<(String, String)> {
+    pub(super) fn environment(&self, facts: &Facts) -> Vec<(String, String)> {
         let names = VARS.into_iter().chain(facts.preset.env.iter().map(String::as_str));
         let mut chosen: BTreeMap<&str, &str> =
             names.filter_map(|name| Some((name, self.vars.get(name)?.as_str()))).collect();

@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use cofferdam_storage::pod::presets::OutputForm;
 
+use super::cosh::Talk;
 use super::texts::{Tail, Texts};
 use crate::host::agent::AgentEvent;
 use crate::host::agent::jsonl::{Item, MAX_LINE, Outcome, Stream, event};
+use crate::session::recovery::RunObserver;
 
 /// How often lines become a text.
 const TEXT_PAUSE: Duration = Duration::from_millis(250);
@@ -23,6 +25,8 @@ pub(super) enum Output {
     Text(Texts),
     /// Objects.
     Jsonl(Box<Objects>),
+    /// The lines of a conversation, which are answered.
+    Cosh(Box<Talk>),
 }
 
 /// How a turn ended, as its program printed it.
@@ -30,6 +34,8 @@ pub(super) enum Output {
 pub(super) struct Printed {
     /// The program's own verdict, if it printed one.
     pub(super) outcome: Option<Outcome>,
+    /// What it printed about its conversation.
+    pub(super) session: RunObserver,
     /// Why what it printed cannot be used.
     pub(super) unusable: Option<String>,
 }
@@ -52,15 +58,41 @@ impl Output {
                 let items = objects.stream.push(bytes);
                 objects.hear(items, complaints);
             }
+            Self::Cosh(talk) => talk.push(bytes, complaints),
         }
     }
 
     /// Nothing more will be printed.
     pub(super) fn finish(&mut self, complaints: &mut Tail) {
-        if let Self::Jsonl(objects) = self {
-            let items = objects.stream.finish();
-            objects.hear(items, complaints);
-            objects.say_result();
+        match self {
+            Self::Text(_) => {}
+            Self::Jsonl(objects) => {
+                let items = objects.stream.finish();
+                objects.hear(items, complaints);
+                objects.say_result();
+            }
+            Self::Cosh(talk) => talk.finish(complaints),
+        }
+    }
+
+    /// What the program reads next, if there is something.
+    pub(super) fn answer(&mut self) -> Option<String> {
+        match self {
+            Self::Text(_) | Self::Jsonl(_) => None,
+            Self::Cosh(talk) => talk.answer(),
+        }
+    }
+
+    /// Whether there may be something to be read yet.
+    pub(super) fn is_listened_to(&self) -> bool {
+        matches!(self, Self::Cosh(talk) if !talk.is_over())
+    }
+
+    /// The turn is not wanted any more: how long the program may take to end by itself.
+    pub(super) fn interrupt(&mut self) -> Duration {
+        match self {
+            Self::Text(_) | Self::Jsonl(_) => Duration::ZERO,
+            Self::Cosh(talk) => talk.interrupt(),
         }
     }
 
@@ -69,19 +101,25 @@ impl Output {
         match self {
             Self::Text(texts) => texts.is_ready(),
             Self::Jsonl(objects) => !objects.waiting.is_empty(),
+            Self::Cosh(talk) => !talk.waiting().is_empty(),
         }
     }
 
     /// Whether nothing more should be read until something was told.
     pub(super) fn is_full(&self) -> bool {
-        matches!(self, Self::Jsonl(objects) if objects.waiting.len() >= MOST_WAITING)
+        let waiting = match self {
+            Self::Text(_) => 0,
+            Self::Jsonl(objects) => objects.waiting.len(),
+            Self::Cosh(talk) => talk.waiting().len(),
+        };
+        waiting >= MOST_WAITING
     }
 
     /// How long to wait between what is told.
     pub(super) fn pause(&self) -> Duration {
         match self {
             Self::Text(_) => TEXT_PAUSE,
-            Self::Jsonl(_) => EVENT_PAUSE,
+            Self::Jsonl(_) | Self::Cosh(_) => EVENT_PAUSE,
         }
     }
 
@@ -89,10 +127,8 @@ impl Output {
     pub(super) fn take(&mut self) -> Vec<AgentEvent> {
         match self {
             Self::Text(texts) => texts.take(false).map(AgentEvent::Text).into_iter().collect(),
-            Self::Jsonl(objects) => {
-                let count = objects.waiting.len().min(EVENTS);
-                objects.waiting.drain(..count).collect()
-            }
+            Self::Jsonl(objects) => some(&mut objects.waiting),
+            Self::Cosh(talk) => some(talk.waiting_mut()),
         }
     }
 
@@ -101,29 +137,48 @@ impl Output {
         match self {
             Self::Text(texts) => texts.take(true).map(AgentEvent::Text),
             Self::Jsonl(objects) => objects.waiting.pop_front(),
+            Self::Cosh(talk) => talk.waiting_mut().pop_front(),
         }
     }
 
-    /// Whether the program must not go on: nobody knows what it does.
-    pub(super) fn is_unusable(&self) -> bool {
-        matches!(self, Self::Jsonl(objects) if objects.too_long)
+    /// Whether the program must not go on, since nobody knows what it does, or need not, since its turn is over: how long it may
+    /// take to end by itself.
+    pub(super) fn is_over(&self) -> Option<Duration> {
+        match self {
+            Self::Jsonl(objects) if objects.too_long => Some(Duration::ZERO),
+            Self::Cosh(talk) => talk.patience(),
+            Self::Text(_) | Self::Jsonl(_) => None,
+        }
     }
 
     /// How the turn ended, as far as that was printed.
     pub(super) fn printed(self) -> Printed {
-        let Self::Jsonl(objects) = self else { return Printed::default() };
+        let objects = match self {
+            Self::Text(_) => return Printed::default(),
+            Self::Cosh(talk) => return talk.printed(),
+            Self::Jsonl(objects) => objects,
+        };
         let no_object = || {
             (objects.complained && !objects.stream.is_understood()).then(|| {
                 "the program printed no JSON object; its preset may need other arguments, or output = \"text\""
                     .to_owned()
             })
         };
-        let too_long = objects.too_long.then(|| {
-            let most = MAX_LINE >> 20;
-            format!("the program printed a line of more than {most} MiB, and was ended; ask for less at once")
-        });
-        Printed { unusable: too_long.or_else(no_object), outcome: objects.outcome }
+        let too_long = objects.too_long.then(too_long);
+        Printed { unusable: too_long.or_else(no_object), outcome: objects.outcome, ..Printed::default() }
     }
+}
+
+/// Some of what waits to be told.
+fn some(waiting: &mut VecDeque<AgentEvent>) -> Vec<AgentEvent> {
+    let count = waiting.len().min(EVENTS);
+    waiting.drain(..count).collect()
+}
+
+/// A line was too long to be read.
+pub(super) fn too_long() -> String {
+    let most = MAX_LINE >> 20;
+    format!("the program printed a line of more than {most} MiB, and was ended; ask for less at once")
 }
 
 /// What was heard of a program that prints objects.
@@ -233,7 +288,7 @@ mod tests {
         assert_eq!(output.printed().unusable, None);
         let (mut output, mut tail) = jsonl();
         output.push(&vec![b'x'; MAX_LINE + 1], &mut tail);
-        assert!(output.is_unusable());
+        assert_eq!(output.is_over(), Some(Duration::ZERO));
         assert!(output.printed().unusable.unwrap().contains("4 MiB"));
     }
 }

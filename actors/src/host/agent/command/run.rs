@@ -1,7 +1,9 @@
-//! One supervisor, from its start to its end: what its program prints is read, what it reports is heard, and it is told to end
-//! when that is wanted.
+//! One supervisor, from its start to its end: what its program prints is read, and answered if it wants that, what it reports is
+//! heard, and it is told to end when that is wanted.
 
+use std::collections::BTreeMap;
 use std::io::{self, pipe};
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::process::{Child, Command};
@@ -12,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, Sleep, sleep};
 
@@ -26,6 +28,8 @@ pub(super) const GRACE: Duration = Duration::from_secs(5);
 const ENDING: Duration = Duration::from_secs(3);
 /// How long it may take to remove what a program has left that ended by itself.
 const CLEANING: Duration = Duration::from_secs(60);
+/// How many answers a program may leave unread.
+const UNREAD: usize = 256;
 /// How much is read at once.
 const CHUNK: usize = 64 << 10;
 
@@ -34,7 +38,9 @@ pub(super) struct Job {
     /// The program that is a supervisor.
     pub(super) supervisor: PathBuf,
     pub(super) order: Order,
-    /// What the program reads.
+    /// What the order's home files hold; those that are wanted back hold what they have become when it is over.
+    pub(super) files: Vec<OwnedFd>,
+    /// What the program reads first.
     pub(super) input: String,
     /// What becomes of what it prints.
     pub(super) output: Output,
@@ -62,6 +68,8 @@ pub(super) struct Ran {
     pub(super) probe: Option<ProbeReport>,
     /// Exit code and signal of the program, if it has run.
     pub(super) exited: Option<(Option<i32>, Option<i32>)>,
+    /// The home files that were wanted back, each with why it is not there if it is not.
+    pub(super) returned: BTreeMap<PathBuf, Option<String>>,
     /// Why nothing ran, or something is left of it.
     pub(super) failure: Option<String>,
     /// The end of what it complained about.
@@ -82,6 +90,7 @@ impl Ran {
                 self.exited = Some((code, signal));
                 self.cancelled = wanted != Wanted::Work;
             }
+            Report::Returned { path, problem } => drop(self.returned.insert(path, problem)),
             Report::Failed { message } => self.failure = Some(message),
         }
     }
@@ -97,9 +106,9 @@ pub(super) async fn run(
     let (input, to_program) = pipe()?;
     let (from_program, output) = pipe()?;
     let (complaints, error) = pipe()?;
-    let Job { supervisor, order, input: text, output: printed, faster } = job;
+    let Job { supervisor, order, files, input: text, output: printed, faster } = job;
     let stdio = Stdio { input: input.into(), output: output.into(), error: error.into() };
-    let launched = spawn_blocking(move || launch(Command::new(supervisor), &order, stdio));
+    let launched = spawn_blocking(move || launch(Command::new(supervisor), &order, stdio, &files));
     let Launched { supervisor, link } = launched.await.map_err(io::Error::other)??;
     link.set_nonblocking(true)?;
     let course = Course {
@@ -111,12 +120,33 @@ pub(super) async fn run(
         wanted,
         faster,
     };
-    course.follow(feed(pipe::Sender::from_owned_fd(to_program.into())?, text), said).await
+    let (answers, given) = mpsc::channel(UNREAD);
+    let fed = feed(pipe::Sender::from_owned_fd(to_program.into())?, text, given);
+    course.follow(Some(answers), fed, said).await
 }
 
 /// Writes what the program reads, and ends that. One that does not read it is not waited for.
-async fn feed(mut to: pipe::Sender, text: String) {
-    let _ = to.write_all(text.as_bytes()).await;
+async fn feed(mut to: pipe::Sender, text: String, mut given: mpsc::Receiver<String>) {
+    let mut next = Some(text);
+    while let Some(text) = next {
+        if to.write_all(text.as_bytes()).await.is_err() {
+            return;
+        }
+        next = given.recv().await;
+    }
+}
+
+/// Hands on what the program is to read; ends it when there will be nothing more.
+fn answer(output: &mut Output, answers: &mut Option<mpsc::Sender<String>>) {
+    while let Some(to) = answers
+        && let Some(text) = output.answer()
+    {
+        // A program that does not read what it asked for goes without.
+        let _ = to.try_send(text);
+    }
+    if !output.is_listened_to() {
+        *answers = None;
+    }
 }
 
 struct Course {
@@ -130,7 +160,12 @@ struct Course {
 }
 
 impl Course {
-    async fn follow(self, fed: impl Future<Output = ()>, said: impl AsyncFn(AgentEvent)) -> io::Result<Ran> {
+    async fn follow(
+        self,
+        mut answers: Option<mpsc::Sender<String>>,
+        fed: impl Future<Output = ()>,
+        said: impl AsyncFn(AgentEvent),
+    ) -> io::Result<Ran> {
         let Self { mut supervisor, link, output, errors, mut printed, mut wanted, faster } = self;
         let real = |span: Duration| span / faster.max(1);
         let (reports, mut commands) = link.into_split();
@@ -139,10 +174,11 @@ impl Course {
         // What is over: the supervisor, both streams of the program, what it is fed, and whoever wants something.
         let (mut gone, mut silent, mut content, mut full, mut alone) = (false, false, false, false, false);
         let mut chunk = vec![0; CHUNK];
-        let mut limit = Limit::none();
+        let (mut limit, mut patience) = (Limit::none(), Limit::none());
         let mut pause = Box::pin(sleep(printed.pause()));
-        let mut unusable = false;
+        let mut over = false;
         let mut fed = std::pin::pin!(fed);
+        answer(&mut printed, &mut answers);
         while !(gone && silent && content) {
             tokio::select! {
                 line = reports.next_line(), if !gone => match line {
@@ -167,10 +203,12 @@ impl Course {
                     if !waited {
                         pause.as_mut().reset(Instant::now() + printed.pause());
                     }
-                    if printed.is_unusable() && !unusable {
-                        unusable = true;
-                        let _ = commands.write_all(format!("{CANCEL}\n").as_bytes()).await;
-                        limit.sooner(real(GRACE + ENDING));
+                    answer(&mut printed, &mut answers);
+                    if let Some(span) = printed.is_over()
+                        && !over
+                    {
+                        over = true;
+                        patience.sooner(real(span));
                     }
                 }
                 _ = errors.readable(), if !content => content = read(&errors, &mut chunk, |bytes| tail.push(bytes)),
@@ -189,14 +227,19 @@ impl Course {
                     match what {
                         Wanted::Work => {}
                         Wanted::Cancel => {
-                            let _ = commands.write_all(format!("{CANCEL}\n").as_bytes()).await;
-                            limit.sooner(real(GRACE + ENDING));
+                            patience.sooner(real(printed.interrupt()));
+                            answer(&mut printed, &mut answers);
                         }
                         Wanted::Dispose => {
                             let _ = commands.shutdown().await;
                             limit.sooner(real(ENDING));
                         }
                     }
+                }
+                () = patience.over(), if !gone => {
+                    patience = Limit::none();
+                    let _ = commands.write_all(format!("{CANCEL}\n").as_bytes()).await;
+                    limit.sooner(real(GRACE + ENDING));
                 }
                 () = fed.as_mut(), if !full => full = true,
                 () = limit.over() => match gone {

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use super::run::{Wanted, run};
 use super::verdict::{Way, check};
-use super::{Agent, CommandBackend, Facts};
+use super::{Agent, COSH, CommandBackend, Facts, Recovery};
 use crate::host::agent::{AgentError, ReadyAgent, StartAgent};
 
 impl Handler<StartAgent> for CommandBackend {
@@ -38,6 +38,7 @@ impl CommandBackend {
             return Err(AgentError::Failed("the task has an agent already".to_owned()));
         }
         let facts = Facts {
+            core: self.core.clone().filter(|_| preset.id == COSH),
             preset,
             session_id: start.session_id,
             model: start.model.model,
@@ -51,6 +52,7 @@ impl CommandBackend {
             events: start.events,
             next: start.turns + 1,
             work: None,
+            recovery: Recovery::default(),
             disposed: false,
         };
         self.agents.insert(start.task_id.clone(), agent);

@@ -1,10 +1,8 @@
 //! `FollowUpAgent` and `CancelTurn`: a turn is a process.
 
 use std::io;
-use std::sync::Arc;
 
 use actix::prelude::{ActorFutureExt, AsyncContext, Context, Handler, WrapFuture};
-use tokio::sync::watch;
 
 use super::CommandBackend;
 use super::output::Printed;
@@ -17,20 +15,18 @@ use crate::host::agent::{AgentError, AgentEvent, CancelTurn, FollowUpAgent};
 impl Handler<FollowUpAgent> for CommandBackend {
     type Result = Result<(), AgentError>;
 
-    fn handle(
-        &mut self,
-        FollowUpAgent { task_id, prompt, .. }: FollowUpAgent,
-        ctx: &mut Context<Self>,
-    ) -> Self::Result {
-        let agent = self.agents.get_mut(&task_id).filter(|agent| !agent.disposed).ok_or(AgentError::Gone)?;
+    fn handle(&mut self, follow_up: FollowUpAgent, ctx: &mut Context<Self>) -> Self::Result {
+        let agent = self.agents.get_mut(&follow_up.task_id).filter(|agent| !agent.disposed);
+        let agent = agent.ok_or(AgentError::Gone)?;
         if agent.work.is_some() {
             return Err(AgentError::Busy);
         }
-        let turn = agent.next;
-        let job = self.parts.turn(&agent.facts, turn, prompt)?;
-        agent.next += 1;
-        let (wanted, told) = watch::channel(Wanted::Work);
-        agent.work = Some(Arc::new(wanted));
+        if agent.facts.core.is_some() {
+            return self.begin_cosh(follow_up, ctx);
+        }
+        let FollowUpAgent { task_id, prompt, .. } = follow_up;
+        let job = self.parts.turn(&agent.facts, agent.next, prompt)?;
+        let (turn, told) = agent.next_turn();
         let events = agent.events.clone();
         let work = async move {
             // Whoever listens does not wait for anybody; one that is gone misses nothing.
@@ -67,7 +63,7 @@ impl CommandBackend {
 }
 
 /// Why a turn has ended, and what went wrong.
-fn outcome(ran: io::Result<Ran>) -> (&'static str, String) {
+pub(super) fn outcome(ran: io::Result<Ran>) -> (&'static str, String) {
     let ran = match ran {
         Ok(ran) => ran,
         Err(error) => return ("error", format!("the sandbox's supervisor cannot be started: {error}")),

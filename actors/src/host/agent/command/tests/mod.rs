@@ -80,7 +80,8 @@ impl Bench {
             faster,
         };
         let broken = BrokenPreset { id: "broken".to_owned(), why: "it is bad".to_owned() };
-        let presets = start(parts, vec![Ok(command("more", true)), Ok(command("once", false)), Err(broken)]);
+        let presets = vec![Ok(command("more", true)), Ok(command("once", false)), Err(broken)];
+        let presets = start(parts, presets, Cosh(Err("there is none".to_owned())));
         let (sender, heard) = mpsc::unbounded_channel();
         Self { dir, clock, presets, listener: Listener(sender).start().recipient(), heard }
     }
@@ -302,7 +303,8 @@ async fn presets_say_what_is_wrong_with_them_and_none_works_without_a_supervisor
         [
             ("more".to_owned(), None, true),
             ("once".to_owned(), None, false),
-            ("broken".to_owned(), why, false)
+            ("broken".to_owned(), why, false),
+            ("cosh".to_owned(), Some("there is none".to_owned()), false)
         ]
     );
     let bench = Bench::new(Path::new("/nonexistent/cofferdam"), 1);
