@@ -21,9 +21,9 @@ export function Rollback({ workspace, path, snapshot, close, done }) {
     [workspace, snapshot.id],
   );
   const work = async () => {
-    const { changed } = await post('/ckpt/rollback', { workspace, to: snapshot.id }, { patience: 600000 });
-    toast(t('back.done', { changed }));
-    await done();
+    const report = await post('/ckpt/rollback', { workspace, to: snapshot.id }, { patience: 600000 });
+    toast(t('back.done', report));
+    await done(report);
   };
   const name = snapshot.message ? folded(snapshot.message, 80) : oneLine(snapshot.id);
   return html`<${Confirm} title=${t('back.title', { name })} act=${t('back.act')} of="rollback" danger off=${!plan.data} work=${work} close=${close}>

@@ -6,7 +6,7 @@ import { go, link } from '../router.js';
 import { toast } from '../state.js';
 import { folded, oneLine, visible } from '../text.js';
 import { Confirm } from '../ui/dialog.js';
-import { useAction, useLoad, useReturn } from '../ui/hooks.js';
+import { useAction, useDraft, useLoad, useReturn } from '../ui/hooks.js';
 import { usePages } from '../ui/pager.js';
 import { Button, Chip, Empty, Field, Heading, Loading, Path, Problem, Time } from '../ui/parts.js';
 import { html, useState } from '../vendor/preact.js';
@@ -20,7 +20,8 @@ export const LIVE = '@live';
 export function TimelinePage({ workspace }) {
   const url = `/ckpt/workspaces/${encodeURIComponent(workspace)}`;
   const line = useLoad((signal) => get(`${url}/snapshots`, { signal }), [workspace]);
-  const last = useLoad((signal) => lastRollback(url, signal), [workspace]);
+  // What this page was told of the newest roll back. One that was made elsewhere can be taken back as well.
+  const [last, setLast] = useDraft(`rollback.${workspace}`, null);
   const [message, setMessage] = useState('');
   const [rolling, setRolling] = useState(null);
   const [dropping, setDropping] = useState(null);
@@ -32,16 +33,21 @@ export function TimelinePage({ workspace }) {
     (signal) => (newest ? post('/ckpt/diff', { workspace, from: newest, to: LIVE, limit: 1 }, { signal }) : null),
     [`${workspace}/${newest}`, line.data],
   );
-  const changed = () => Promise.all([line.reload(), last.reload()]);
+  const changed = line.reload;
   useReturn(changed);
   const take = useAction(async () => {
     await takeCheckpoint(workspace, message);
     setMessage('');
     await changed();
   });
+  const rolled = async (report) => {
+    setLast(report);
+    await changed();
+  };
   const undo = async () => {
     const undone = await post('/ckpt/undo', { workspace }, { patience: 600000 });
     toast(t('line.undone', undone));
+    setLast({ ...undone, snapshot: null, undone: undone.rollback, omitted: 0 });
     await changed();
   };
   const drop = async () => {
@@ -69,7 +75,7 @@ export function TimelinePage({ workspace }) {
       <${Button} kind="primary" busy=${take.busy} data-action="checkpoint">${t('ckpt.take')}<//>
       <${Problem} failure=${take.failure} />
     </form>
-    <${LastRollback} of=${last.data} undo=${() => setUndoing(true)} />
+    <${LastRollback} of=${last} undo=${() => setUndoing(true)} />
     <ol class="timeline" reversed>
       <li class="now">
         <p><strong>${t('line.now')}</strong> <span class="hint">${t('line.now.hint')}</span></p>
@@ -90,9 +96,9 @@ export function TimelinePage({ workspace }) {
     ${snapshots.length > 1 && html`<${Compare} snapshots=${snapshots} workspace=${workspace} />`}
     <${Trash} workspace=${workspace} path=${line.data.path} changed=${changed} />
     ${rolling &&
-    html`<${Rollback} workspace=${workspace} path=${line.data.path} snapshot=${rolling} close=${() => setRolling(null)} done=${changed} />`}
+    html`<${Rollback} workspace=${workspace} path=${line.data.path} snapshot=${rolling} close=${() => setRolling(null)} done=${rolled} />`}
     ${undoing &&
-    html`<${Confirm} title=${t(last.data?.undone ? 'line.undo.again.title' : 'line.undo.title')} act=${t('line.undo')} of="undo-rollback" work=${undo} close=${() => setUndoing(false)}>
+    html`<${Confirm} title=${t(last?.undone ? 'line.undo.again.title' : 'line.undo.title')} act=${t('line.undo')} of="undo-rollback" work=${undo} close=${() => setUndoing(false)}>
       <p>${t('line.undo.what')}</p>
       <p><${Path} of=${line.data.path} /></p>
     <//>`}
@@ -101,16 +107,6 @@ export function TimelinePage({ workspace }) {
       <p>${t(dropping.pinned ? 'drop.pinned' : 'drop.what')}</p>
     <//>`}
   </section>`;
-}
-
-/** The newest roll back since the daemon started; without one there is nothing to say. */
-async function lastRollback(url, signal) {
-  try {
-    return await get(`${url}/last-rollback`, { signal });
-  } catch (failure) {
-    if (failure.data?.status === 404) return null;
-    throw failure;
-  }
 }
 
 function LastRollback({ of, undo }) {
