@@ -25,7 +25,13 @@ export default function SettingsPage() {
     change({ host: { ...state.host, config: saved.config } });
     setEdits({});
     setMessages(saved.messages);
-    toast(t('settings.saved'));
+    if (saved.messages.length) {
+      // What became of what was entered is said at the top.
+      toast(t('settings.savedPartly'), 'bad');
+      scrollTo(0, 0);
+    } else {
+      toast(t('settings.saved'));
+    }
     await refresh();
   });
   if (!host) return html`<${Heading}>${t('settings.title')}<//><${Loading} />`;

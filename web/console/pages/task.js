@@ -55,7 +55,7 @@ export default function TaskPage({ id, part = 'conversation' }) {
   const title = folded(task.label || task.description, 120);
   const Part = PARTS[part] ?? Conversation;
   const shown = part in PARTS ? part : 'conversation';
-  const removed = (scope) => scope !== 'files' && go('tasks');
+  const removed = (scope) => (scope === 'files' ? files.reload() : go('tasks'));
   return html`<article class="task" aria-label=${title} data-task=${id} data-status=${task.status}>
     <p class="crumbs"><a href=${link('tasks')}>${t('task.all')}</a></p>
     <div class="heading">

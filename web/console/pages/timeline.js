@@ -122,7 +122,7 @@ function LastRollback({ of, undo }) {
         <${Warnings} of=${of.warnings} />
       </details>`}
     </div>
-    <${Button} kind="small" press=${undo} data-action="undo-rollback">${t('line.undo')}<//>
+    <${Button} kind="small" press=${undo} data-action=${of ? 'undo-rollback' : 'undo-any'}>${t('line.undo')}<//>
   </div>`;
 }
 

@@ -30,6 +30,7 @@ export default {
   'settings.allowRememberChoice.hint': ['It only fills the target in. Each export is still confirmed.', '仅自动填写目标。每次导出仍需确认。'],
   'settings.save': ['Save settings', '保存设置'],
   'settings.saved': ['Settings saved', '设置已保存'],
+  'settings.savedPartly': ['Saved, but not all as it was entered', '已保存，但部分内容作了调整'],
   'settings.nothing': ['Nothing was changed.', '没有改动。'],
   'settings.changed': ['{count} {count|change is|changes are} not saved yet.', '有 {count} 处改动尚未保存。'],
   'settings.discard': ['Discard', '放弃'],
