@@ -69,7 +69,9 @@ async function ask() {
     putState(await call('getState', { mainSessionId: state.main }));
     if (state.link === 'lost' || state.link === 'connecting') change({ link: 'polling' });
   } catch (failure) {
-    change({ failure, link: failure.code === 'NETWORK' ? 'lost' : state.link });
+    change({ failure, link: failure.code === 'NETWORK' && state.link !== 'live' ? 'lost' : state.link });
+    // As long as the stream is there nobody else asks again.
+    if (state.link === 'live' && failure.code !== 'TOKEN_MISSING') setTimeout(refresh, AGAIN);
   }
 }
 

@@ -3,6 +3,9 @@
 import { call } from './client.js';
 import { change, state } from './state.js';
 
+/** How many entries of a task are kept; the daemon keeps fewer. */
+const MOST = 2000;
+
 /** Tasks that somebody looks at. */
 const watched = new Set();
 const asking = new Map();
@@ -20,7 +23,9 @@ export function entryCame(taskId, entry) {
   const known = state.transcripts[taskId];
   if (!known || asking.has(taskId) || entry.seq > known.next) fetchFrom(taskId, known?.next ?? 0);
   else if (entry.seq === known.next) {
-    put(taskId, { ...known, entries: [...known.entries, entry], next: entry.seq + 1, failure: null });
+    const entries = [...known.entries, entry].slice(-MOST);
+    const truncated = known.truncated || entries.length === MOST;
+    put(taskId, { entries, next: entry.seq + 1, truncated, failure: null });
   }
 }
 

@@ -140,7 +140,7 @@ function turn(text, time) {
       ? t('talk.began', { turn: number })
       : t('talk.ended', { turn: number, reason: word })
     : visible(text);
-  return html`<div class="entry turn" data-entry-kind="turn" role="separator" aria-label=${line}>
+  return html`<div class="entry turn" data-entry-kind="turn">
     <span title=${moment(time)}>${line}</span>
     ${error && html`<div class="said">${visible(error)}</div>`}
   </div>`;

@@ -25,7 +25,7 @@ export function Button({ off = false, busy = false, kind = '', press, children, 
     onClick=${pressed}
     ...${rest}
   >
-    ${children}
+    ${children}${busy && html`<span aria-hidden="true"> …</span>`}
   </button>`;
 }
 
