@@ -5,6 +5,20 @@ import { html, useEffect, useRef } from '../vendor/preact.js';
 import { useAction, useName } from './hooks.js';
 import { Button, Problem } from './parts.js';
 
+const REACHED = 'a[href], button, input:not([disabled]), select, textarea, summary, [tabindex="0"]';
+
+/** From the last thing in a dialog to its first, and back, where browsers would go to their own buttons in between. */
+function goRound(event, dialog) {
+  if (event.key !== 'Tab') return;
+  const reached = [...dialog.querySelectorAll(REACHED)].filter((element) => element.checkVisibility());
+  const [from, to] = event.shiftKey ? [reached[0], reached.at(-1)] : [reached.at(-1), reached[0]];
+  // Of radios only the chosen one is reached, and it may be the first or the last.
+  const at = document.activeElement;
+  if (at !== from && !(at.type === 'radio' && at.name === from?.name)) return;
+  event.preventDefault();
+  to.focus();
+}
+
 /** A dialog; it is there as long as it is drawn. */
 export function Dialog({ title, close, children, wide = false, ...rest }) {
   const element = useRef();
@@ -33,6 +47,7 @@ export function Dialog({ title, close, children, wide = false, ...rest }) {
     aria-labelledby=${name}
     onCancel=${cancelled}
     onClick=${clicked}
+    onKeyDown=${(event) => goRound(event, element.current)}
     ...${rest}
   >
     <div class="dialog">
