@@ -74,7 +74,7 @@ pub enum CoreStatus {
 }
 
 /// A choice of preset.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PresetChoice {
     /// Its id.
     pub id: String,
@@ -82,6 +82,15 @@ pub struct PresetChoice {
     pub name: String,
     /// Whether it cannot be used.
     pub broken: bool,
+    /// Why it cannot be used, and what to do. An addition, as all that follows: left out where it says nothing.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub why: String,
+    /// The tools that have to be allowed for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<String>,
+    /// Whether its agent can be told more, and resumed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub resumable: bool,
 }
 
 /// What is to be said of the sandbox root (spec §9.1, last paragraph).

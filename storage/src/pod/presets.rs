@@ -10,6 +10,8 @@ use toml_edit::{ArrayOfTables, DocumentMut, Table};
 
 /// A file of presets is a few pages; whatever is larger is another file.
 const MAX_BYTES: u64 = 1 << 20;
+/// A file of presets for common agents' command lines, to be taken from.
+pub const SAMPLE: &str = include_str!("presets/sample.toml");
 /// The longest id, in bytes.
 const MAX_ID: usize = 64;
 
@@ -36,6 +38,9 @@ pub struct CommandPreset {
     /// Paths relative to the user's home that the program can read, in the private home it gets.
     #[serde(default)]
     pub from_home: Vec<PathBuf>,
+    /// Whether its home stays from one turn of a task to the next, for what it must remember. Otherwise each turn has a new one.
+    #[serde(default)]
+    pub keep_home: bool,
     /// Absolute paths that it can write besides the task's directory.
     #[serde(default)]
     pub writable: Vec<PathBuf>,
@@ -239,14 +244,35 @@ mod tests {
     fn a_preset_says_only_what_differs_from_the_usual() {
         let text = "[[presets]]\nid = 'a'\nargv_first = ['p', ['--model', '{model}'], '{prompt}']\n\
                     [[presets]]\nid = 'b'\nname = 'B'\nargv_first = ['p']\nargv_follow_up = ['p', '-c']\nprompt = 'stdin'\n\
-                    needs = ['bash']\nfrom_home = ['.b']\nwritable = ['/b']\nenv = ['B']\noutput = 'jsonl'\n\
+                    needs = ['bash']\nfrom_home = ['.b']\nwritable = ['/b']\nkeep_home = true\nenv = ['B']\noutput = 'jsonl'\n\
                     tools = { B = 'bash' }\n";
         let [Ok(a), Ok(b)] = &presets(text)[..] else { panic!("{:?}", presets(text)) };
         assert_eq!((a.name.as_str(), a.prompt, &a.argv_follow_up), ("a", PromptBy::Argument, &None));
         assert_eq!(a.argv_first[1], Argument::Together(vec!["--model".to_owned(), "{model}".to_owned()]));
         assert_eq!((b.name.as_str(), b.prompt, b.output), ("B", PromptBy::Stdin, OutputForm::Jsonl));
         assert_eq!((a.output, b.tools["B"].as_str()), (OutputForm::Text, "bash"));
+        assert_eq!((a.keep_home, b.keep_home), (false, true));
         assert_eq!(b.argv_follow_up.as_ref().map(Vec::len), Some(2));
+    }
+
+    #[test]
+    fn the_sample_can_be_used_as_it_is() {
+        let sample: Vec<_> = presets(SAMPLE).into_iter().map(Result::unwrap).collect();
+        assert!(sample.len() >= 8);
+        for preset in &sample {
+            let told = |argv: &Vec<Argument>, part: &str| {
+                argv.iter().flat_map(Argument::texts).any(|text| text.contains(part))
+            };
+            // What follows is a conversation only if the agent finds what it said before.
+            let follow_up = preset.argv_follow_up.as_ref().unwrap();
+            assert!(preset.keep_home || told(follow_up, "--restore-chat-history"), "{}", preset.id);
+            assert_ne!(preset.argv_first, *follow_up, "{}", preset.id);
+            assert_eq!(preset.output == OutputForm::Jsonl, !preset.tools.is_empty(), "{}", preset.id);
+            // With `{agent_tools}` an agent has those that are allowed; others need all that they have.
+            assert!(told(&preset.argv_first, "{agent_tools}") || preset.needs.contains(&"edit".to_owned()));
+            let ours = ["bash", "read", "write", "edit", "glob", "grep"];
+            assert!(preset.needs.iter().all(|tool| ours.contains(&tool.as_str())), "{}", preset.id);
+        }
     }
 
     #[test]

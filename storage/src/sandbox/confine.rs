@@ -71,9 +71,9 @@ impl Confinement<'_> {
 
     /// Another user may be stopped on the way by the directories above.
     fn reached(&self) -> Result<()> {
-        let Places { task_dir, private, writable, .. } = self.places;
+        let Places { task_dir, private, home, writable, .. } = self.places;
         let write = writable.contains(task_dir);
-        for (path, write) in [(task_dir, write), (private, true)] {
+        for (path, write) in [(task_dir, write), (private, true), (home, true)] {
             reaches(path, write).doing(format_args!(
                 "user {} cannot work in {}; let others search the directories above it (chmod o+x), or name another place",
                 rustix::process::geteuid().as_raw(),

@@ -17,7 +17,7 @@ use crate::disk::Disk;
 /// How deep it goes. What lies deeper stays root's.
 const DEEPEST: usize = 128;
 
-/// Gives the directory and what is in it. Nothing of the sandbox runs yet.
+/// Gives the directory and what is in it, following no link. Nothing of the sandbox runs yet.
 pub(super) fn hand_over(disk: &Disk, dir: &Path, user: PodUser) -> Result<()> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let held = rustix::fs::open(dir, flags, Mode::empty()).map_err(io::Error::from);
@@ -58,11 +58,13 @@ fn give(disk: &Disk, held: impl AsFd, PodUser { uid, gid }: PodUser) -> io::Resu
     disk.chown_held(held, uid, gid)
 }
 
-/// Lets others pass through the sandbox root, and what leads from there to the task's directory, where those are root's. They
-/// cannot list it, and every task's own directory is closed to everybody but its user. For a sandbox that has no view of files
-/// of its own.
-pub(super) fn open_way(disk: &Disk, Places { root, task_dir, .. }: &Places) -> Result<()> {
-    for dir in task_dir.ancestors().skip(1).take_while(|dir| dir.starts_with(root)) {
+/// Lets others pass through the sandbox root, and what leads from there to the task's directory, where those are root's; and
+/// through the two directories that a kept home is in, the task's own and the one for all tasks. They cannot list them, and every
+/// task's own directory is closed to everybody but its user. For a sandbox that has no view of files of its own.
+pub(super) fn open_way(disk: &Disk, Places { root, task_dir, private, home, .. }: &Places) -> Result<()> {
+    let to_task = task_dir.ancestors().skip(1).take_while(|dir| dir.starts_with(root));
+    let to_home = home.ancestors().skip(1).take(if home.starts_with(private) { 0 } else { 2 });
+    for dir in to_task.chain(to_home) {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let opened = rustix::fs::open(dir, flags, Mode::empty()).map_err(io::Error::from).and_then(|held| {
             let found = rustix::fs::fstat(&held)?;

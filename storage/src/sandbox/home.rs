@@ -1,23 +1,19 @@
 //! What a program has for itself besides the task's directory: a home, a place for temporary files, a place at run time.
 
-use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::fs::{FlockOperation, Mode};
 
 use super::failure::{Doing, Result};
+use super::furnish::{DIRECTORY, Furnisher, name_of};
+use super::hand_over::hand_over;
 use super::limits::Cgroup;
 use super::order::PodUser;
 use crate::disk::Disk;
 use crate::fs::remove_tree;
 use crate::path::Name;
-
-/// The most of the user's own files that is copied for another user, in bytes and in files.
-const COPIED_BYTES: u64 = 16 << 20;
-const COPIED_FILES: usize = 1000;
 
 /// The directory of one sandbox's own. While it is locked its sandbox lives.
 #[derive(Debug)]
@@ -25,28 +21,29 @@ pub(super) struct PrivateDir {
     parent: OwnedFd,
     name: Name,
     path: PathBuf,
+    /// The home in it, or the one that is kept.
+    home: PathBuf,
+    home_held: OwnedFd,
     /// Holds the lock.
     _held: OwnedFd,
-    disk: Disk,
-    user: Option<PodUser>,
+    furnisher: Furnisher,
 }
 
-/// The directories in it.
-const DIRS: &[&str] = &[
-    "home",
-    "tmp",
-    "run",
-    "home/.config",
-    "home/.cache",
-    "home/.local",
-    "home/.local/share",
-    "home/.local/state",
-];
+/// The directories in it, besides its home.
+const DIRS: &[&str] = &["tmp", "run"];
+/// Those in a home.
+const HOME_DIRS: &[&str] = &[".config", ".cache", ".local/share", ".local/state"];
 
 impl PrivateDir {
     /// Makes one of that name below `parent`, which is made if it is missing, and gives it to `user`. Removes those of sandboxes
-    /// that are no more.
-    pub(super) fn make(disk: Disk, name: &str, parent: &Path, user: Option<PodUser>) -> Result<Self> {
+    /// that are no more. The home is `kept`, or in the directory.
+    pub(super) fn make(
+        disk: Disk,
+        name: &str,
+        parent: &Path,
+        user: Option<PodUser>,
+        kept: Option<&Path>,
+    ) -> Result<Self> {
         let what = format_args!("a private directory cannot be made in {}", parent.display());
         if let (Err(io::ErrorKind::NotFound), Some(above), Some(name)) =
             (parent.symlink_metadata().map_err(|error| error.kind()), parent.parent(), parent.file_name())
@@ -72,10 +69,17 @@ impl PrivateDir {
         let held = open_dir(&path).doing(what)?;
         rustix::fs::flock(&held, FlockOperation::NonBlockingLockExclusive).doing(what)?;
         rustix::fs::flock(&parent, FlockOperation::Unlock).doing(what)?;
-        let made = Self { parent, name, path, _held: held, disk, user };
-        let filled = DIRS.iter().try_for_each(|dir| made.make_dir(Path::new(dir)));
-        filled.and_then(|()| made.give(&made.path)).doing(what)?;
-        Ok(made)
+        let furnisher = Furnisher { disk, user };
+        let filled = DIRS.iter().try_for_each(|dir| furnisher.enter(&held, Path::new(dir)).map(drop));
+        filled.and_then(|()| furnisher.give(&parent, &name)).doing(what)?;
+        let (home, home_held) = match kept {
+            Some(kept) => keep(&furnisher, kept)?,
+            None => (path.join("home"), furnisher.enter(&held, Path::new("home")).doing(what)?),
+        };
+        let filled =
+            HOME_DIRS.iter().try_for_each(|dir| furnisher.enter(&home_held, Path::new(dir)).map(drop));
+        filled.doing(format_args!("{} cannot be made a home", home.display()))?;
+        Ok(Self { parent, name, path, home, home_held, _held: held, furnisher })
     }
 
     /// Where it is.
@@ -84,13 +88,13 @@ impl PrivateDir {
     }
 
     /// Where the program's home is.
-    pub(super) fn home(&self) -> PathBuf {
-        self.path.join("home")
+    pub(super) fn home(&self) -> &Path {
+        &self.home
     }
 
     /// What tells programs so.
     pub(super) fn environment(&self) -> Vec<(&'static str, PathBuf)> {
-        let home = self.home();
+        let home = self.home.clone();
         vec![
             ("XDG_CONFIG_HOME", home.join(".config")),
             ("XDG_CACHE_HOME", home.join(".cache")),
@@ -113,82 +117,31 @@ impl PrivateDir {
         if source.symlink_metadata().is_err() {
             return Ok(());
         }
-        let target = Path::new("home").join(relative);
-        let ways: Vec<_> = relative.ancestors().skip(1).filter(|way| !way.as_os_str().is_empty()).collect();
-        for way in ways.into_iter().rev() {
-            self.make_dir(&Path::new("home").join(way)).doing(what)?;
-        }
-        let target = self.path.join(target);
-        if self.user.is_some() {
-            let mut left = (COPIED_BYTES, COPIED_FILES);
-            return self.copy(&source, &target, &mut left).doing(what);
-        }
-        let (dir, name) = place(&target).doing(what)?;
-        match self.disk.symlink(&source, &dir, name.as_bytes()) {
-            // A directory of the standard ones, such as .config, is there already, and is not hidden behind a link.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && source.is_dir() => {
-                self.link_entries(&source, &target).doing(what)
-            }
-            linked => linked.doing(what),
-        }
+        self.furnisher.show(&source, &self.home_held, relative).doing(what)
     }
 
-    fn link_entries(&self, source: &Path, target: &Path) -> io::Result<()> {
-        let dir = open_dir(target)?;
-        for entry in std::fs::read_dir(source)? {
-            let entry = entry?;
-            match self.disk.symlink(entry.path(), &dir, entry.file_name()) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                linked => linked?,
-            }
-        }
-        Ok(())
-    }
-
-    fn copy(&self, source: &Path, target: &Path, left: &mut (u64, usize)) -> io::Result<()> {
-        let found = std::fs::metadata(source)?;
-        let too_much = || io::Error::other("there is too much in it to be copied; name less");
-        left.1 = left.1.checked_sub(1).ok_or_else(too_much)?;
-        if found.is_dir() {
-            self.make_dir(target.strip_prefix(&self.path).unwrap_or(target))?;
-            for entry in std::fs::read_dir(source)? {
-                let entry = entry?;
-                self.copy(&entry.path(), &target.join(entry.file_name()), left)?;
-            }
-            return Ok(());
-        }
-        if !found.is_file() {
-            return Ok(());
-        }
-        left.0 = left.0.checked_sub(found.len()).ok_or_else(too_much)?;
-        let bytes = std::fs::read(source)?;
-        let (dir, name) = place(target)?;
-        let mode = if found.permissions().mode() & 0o100 == 0 { Mode::RUSR } else { Mode::RUSR | Mode::XUSR };
-        let file = File::from(self.disk.create(&dir, name.as_bytes(), OFlags::WRONLY, mode)?);
-        self.disk.write_all_at(&file, &bytes, 0)?;
-        self.give(target)
-    }
-
-    fn make_dir(&self, relative: &Path) -> io::Result<()> {
-        let path = self.path.join(relative);
-        let (dir, name) = place(&path)?;
-        match self.disk.mkdir(&dir, name.as_bytes(), Mode::RWXU) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-            made => made.and_then(|()| self.give(&path)),
-        }
-    }
-
-    fn give(&self, path: &Path) -> io::Result<()> {
-        let Some(PodUser { uid, gid }) = self.user else { return Ok(()) };
-        let held = rustix::fs::open(path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
-        self.disk.chown_held(held, uid, gid)
-    }
-
-    /// Removes it and all that is in it.
+    /// Removes it and all that is in it; a home that is kept is elsewhere.
     pub(super) fn remove(&self) -> Result<()> {
-        remove_tree(&self.disk, &self.parent, &self.name)
+        remove_tree(&self.furnisher.disk, &self.parent, &self.name)
             .doing(format_args!("the private directory {} cannot be removed", self.path.display()))
     }
+}
+
+/// The home that is kept, by its path without links, and held: made if it is missing, and the user's, whoever brought back what is
+/// in it. The directory that it is in is ours, and there.
+fn keep(furnisher: &Furnisher, kept: &Path) -> Result<(PathBuf, OwnedFd)> {
+    let what = format_args!("the home {} cannot be kept", kept.display());
+    let (Some(above), Some(name)) = (kept.parent(), kept.file_name()) else {
+        return Err(io::Error::from(io::ErrorKind::InvalidFilename)).doing(what);
+    };
+    let above = std::fs::canonicalize(above).doing(what)?;
+    let dir = open_dir(&above).doing(what)?;
+    let held = furnisher.step(&dir, &name_of(name).doing(what)?).doing(what)?;
+    let path = above.join(name);
+    if let Some(user) = furnisher.user {
+        hand_over(&furnisher.disk, &path, user)?;
+    }
+    Ok((path, held))
 }
 
 /// Removes the private directories of sandboxes that were killed, and their cgroups. Called by a daemon when it starts, and by every supervisor.
@@ -215,17 +168,6 @@ fn claim(parent: &OwnedFd, name: &Name) -> io::Result<OwnedFd> {
     Ok(claimed?)
 }
 
-const DIRECTORY: OFlags =
-    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-
 fn open_dir(path: &Path) -> io::Result<OwnedFd> {
     Ok(rustix::fs::open(path, DIRECTORY, Mode::empty())?)
-}
-
-/// The directory that a path is in, held, and its name there.
-fn place(path: &Path) -> io::Result<(OwnedFd, Name)> {
-    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
-        return Err(io::ErrorKind::InvalidFilename.into());
-    };
-    Ok((open_dir(parent)?, Name::new(name.as_encoded_bytes()).map_err(|_| io::ErrorKind::InvalidFilename)?))
 }

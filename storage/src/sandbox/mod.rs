@@ -17,6 +17,7 @@
 mod confine;
 mod credentials;
 mod failure;
+mod furnish;
 mod hand_over;
 mod home;
 mod home_files;

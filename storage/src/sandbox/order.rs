@@ -35,6 +35,10 @@ pub struct Order {
     /// Files that the private home has when the program starts; what each holds comes with the order.
     #[serde(default)]
     pub home_files: Vec<HomeFile>,
+    /// Where the program's home is, if it stays from one sandbox to the next; made if it is missing. The directory that it is in
+    /// is there, is ours, and nothing of a sandbox can change it. Without it the home goes with the private directory.
+    #[serde(default)]
+    pub kept_home: Option<PathBuf>,
     /// What can be read though it lies in something hidden.
     #[serde(default)]
     pub readable: Vec<PathBuf>,

@@ -17,6 +17,8 @@ pub(super) struct Places {
     pub(super) task_dir: PathBuf,
     /// The sandbox's own directory.
     pub(super) private: PathBuf,
+    /// The program's home; it may be in that.
+    pub(super) home: PathBuf,
     /// What cannot be seen; none lies in another.
     pub(super) hidden: Vec<PathBuf>,
     /// What can be read, wherever it lies.
@@ -36,7 +38,7 @@ pub fn default_hidden(state: &Path, sandbox_root: &Path, home: Option<&Path>, ui
 impl Places {
     /// Resolves the places of an order. What is to be hidden or shown and is not there is left out. What is taken from the
     /// user's home is shown there, too, unless it was `copied`.
-    pub(super) fn of(order: &Order, private: &Path, copied: bool) -> Result<Self> {
+    pub(super) fn of(order: &Order, private: &Path, home: &Path, copied: bool) -> Result<Self> {
         let task_dir = resolve(&order.task_dir)?;
         let root = resolve(&order.sandbox_root)?;
         if task_dir == root || !task_dir.starts_with(&root) {
@@ -45,11 +47,11 @@ impl Places {
                 "its directory is not in the sandbox root",
             ));
         }
-        let private = resolve(private)?;
+        let (private, home) = (resolve(private)?, resolve(home)?);
         let linked = order.real_home.iter().filter(|_| !copied);
         let from_home = linked.flat_map(|home| order.from_home.iter().map(move |path| home.join(path)));
         let mut shown: Vec<_> = order.readable.iter().cloned().chain(from_home).filter_map(there).collect();
-        let mut writable = vec![private.clone()];
+        let mut writable = vec![private.clone(), home.clone()];
         match order.mode {
             SandboxMode::WorkspaceWrite => {
                 writable.push(task_dir.clone());
@@ -66,7 +68,7 @@ impl Places {
         }
         let hidden = outermost(hidden);
         let (shown, writable) = (outermost(shown), outermost(writable));
-        Ok(Self { root, task_dir, private, hidden, shown, writable })
+        Ok(Self { root, task_dir, private, home, hidden, shown, writable })
     }
 
     /// Everything that is named, for what must not be covered by something else.

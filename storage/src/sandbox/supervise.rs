@@ -107,7 +107,9 @@ impl Supervisor {
                 "name another user for the program",
             ));
         }
-        let private = PrivateDir::make(disk.clone(), &self.name, &self.order.private_parent, self.user)?;
+        let kept = self.order.kept_home.as_deref();
+        let private =
+            PrivateDir::make(disk.clone(), &self.name, &self.order.private_parent, self.user, kept)?;
         let cgroup = match self.order.without.contains(&LeftOut::Cgroup) {
             true => Err("left out".to_owned()),
             false => Cgroup::make(&self.name),
@@ -139,10 +141,10 @@ impl Supervisor {
             }
         }
         for (file, content) in self.order.home_files.iter().zip(&self.files) {
-            put(disk, &private.home(), file, content, self.user)
+            put(disk, private.home(), file, content, self.user)
                 .doing(format_args!("{} cannot be put into the private home", file.path.display()))?;
         }
-        let places = Places::of(&self.order, private.path(), self.user.is_some())?;
+        let places = Places::of(&self.order, private.path(), private.home(), self.user.is_some())?;
         if let Some(user) = self.user {
             hand_over(disk, &places.task_dir, user)?;
         }
@@ -176,7 +178,7 @@ impl Supervisor {
     fn give_back(&mut self, private: &PrivateDir) {
         for (file, to) in self.order.home_files.iter().zip(&self.files) {
             let Some(limit) = file.back else { continue };
-            let taken = take_back(&private.home(), file, limit, to);
+            let taken = take_back(private.home(), file, limit, to);
             let problem = taken.err().map(|error| error.to_string());
             self.link.report(&Report::Returned { path: file.path.clone(), problem });
         }

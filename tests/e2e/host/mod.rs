@@ -8,6 +8,7 @@ mod cosh;
 mod exporting;
 mod following;
 mod http;
+mod programs;
 mod removing;
 mod restarts;
 mod returning;

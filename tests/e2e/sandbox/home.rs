@@ -3,12 +3,13 @@
 use std::os::unix::fs::MetadataExt;
 use std::process::Command;
 
+use cofferdam_protocol::pod::SandboxMode;
 use cofferdam_storage::sandbox::{HomeFile, Report, home_file, home_file_content};
 use cofferdam_tests::{files, user};
 use nix::sys::signal::Signal;
 
 use crate::place::Place;
-use crate::{WAYS, ways};
+use crate::{WAYS, Way, ways};
 
 #[test]
 fn home_and_temporary_files_are_private_and_gone_afterwards() {
@@ -60,6 +61,124 @@ except OSError:
         let ran = place.run(&order);
         assert_eq!(ran.stdout, "content\nrefused\n", "{}: {ran:?}", way.name);
         assert_eq!(std::fs::read(place.path("home/.config/tool/key")).unwrap(), b"content");
+    }
+}
+
+/// Runs a script in a home that is kept, which is shown a file of the user's; what it printed.
+#[track_caller]
+fn in_kept_home(place: &Place, mode: SandboxMode, script: &str) -> String {
+    let mut order = place.order(script);
+    order.kept_home = Some(place.path("state/agents/task/home"));
+    order.from_home = vec![".config/tool/key".into()];
+    order.mode = mode;
+    let ran = place.run(&order);
+    assert_eq!(ran.exit(), Some((Some(0), None)), "{}: {ran:?}", place.way.name);
+    place.nothing_left();
+    ran.stdout
+}
+
+#[test]
+fn a_home_that_is_kept_is_there_again_and_nothing_else_that_is_private() {
+    for way in ways() {
+        let place = Place::new(way);
+        for mode in [SandboxMode::WorkspaceWrite, SandboxMode::ReadOnly] {
+            let script = "
+import os
+home = os.environ['HOME']
+assert home == os.environ['PLACE'] + '/state/agents/task/home', home
+for name in ['XDG_CONFIG_HOME', 'XDG_CACHE_HOME', 'XDG_DATA_HOME', 'XDG_STATE_HOME']:
+    assert os.environ[name].startswith(home + '/'), name
+    open(os.environ[name] + '/one', 'w').write('remembered')
+for name in ['TMPDIR', 'XDG_RUNTIME_DIR']:
+    assert not os.path.exists(os.environ[name] + '/one'), name
+    open(os.environ[name] + '/one', 'w').close()
+try:
+    open(home + '/../one', 'w')
+    raise SystemExit('beside the home')
+except OSError:
+    pass
+os.chmod(home + '/.local/share', 0o500)
+os.chmod(home, 0o500)
+print(open(home + '/.config/tool/key').read())";
+            assert_eq!(in_kept_home(&place, mode, script), "content\n");
+            let script = "
+import os
+print(open(os.environ['XDG_DATA_HOME'] + '/one').read(), os.stat(os.environ['HOME']).st_uid)
+print(open(os.environ['XDG_CONFIG_HOME'] + '/tool/key').read())
+open(os.environ['HOME'] + '/again', 'w').close()
+for dir, dirs, files in os.walk(os.environ['HOME'], False):
+    for file in files:
+        os.unlink(dir + '/' + file)";
+            let expected = format!("remembered {}\ncontent\n", place.uid());
+            assert_eq!(in_kept_home(&place, mode, script), expected, "{}", way.name);
+        }
+        assert_eq!(std::fs::read(place.path("home/.config/tool/key")).unwrap(), b"content");
+    }
+}
+
+#[test]
+fn what_a_program_leaves_in_its_home_leads_nobody_outside() {
+    for way in ways() {
+        let place = Place::new(way);
+        let traps = [
+            // The way to what is shown, and what is made for every program.
+            "shutil.rmtree('.config'); os.symlink(outside, '.config')",
+            "shutil.rmtree('.config/tool'); os.symlink(outside, '.config/tool')",
+            "os.unlink('.config/tool/key'); os.symlink(outside + '/write', '.config/tool/key')",
+            "os.unlink('.config/tool/key'); os.makedirs('.config/tool/key/deep')",
+            "shutil.rmtree('.local'); os.symlink(outside, '.local')",
+            "os.rmdir('.cache'); os.mkfifo('.cache')",
+            "os.symlink(outside, 'dir'); os.symlink(outside + '/write', 'file')",
+        ];
+        for trap in traps {
+            let script = format!(
+                "import os, shutil\noutside = os.environ['OUTSIDE']\nos.chdir(os.environ['HOME'])\n{trap}"
+            );
+            in_kept_home(&place, SandboxMode::WorkspaceWrite, &script);
+            let found = in_kept_home(
+                &place,
+                SandboxMode::WorkspaceWrite,
+                "import os\nprint(open(os.environ['HOME'] + '/.config/tool/key').read())",
+            );
+            assert_eq!(found, "content\n", "{}: {trap}", way.name);
+            outside_is_untouched(&place, way);
+        }
+    }
+}
+
+fn outside_is_untouched(place: &Place, way: Way) {
+    let owner = if way.root { 0 } else { place.uid() };
+    for entry in std::fs::read_dir(place.path("outside")).unwrap() {
+        let entry = entry.unwrap();
+        assert_eq!(std::fs::read(entry.path()).unwrap(), b"content", "{entry:?}");
+        assert_eq!(entry.metadata().unwrap().uid(), owner, "{entry:?}");
+    }
+    assert_eq!(std::fs::read_dir(place.path("outside")).unwrap().count(), 10);
+}
+
+#[test]
+fn a_kept_home_of_root_is_given_away_but_for_what_has_another_name_outside() {
+    if !user::is_root() {
+        cofferdam_tests::skip!("only root gives files away");
+    }
+    for way in [WAYS[2], WAYS[3]] {
+        let place = Place::new(way);
+        let home = place.path("state/agents/task/home");
+        // As something that was brought back by root.
+        files::mkdir(home.join("dir"));
+        files::write(home.join("dir/file"), "");
+        files::symlink(place.path("outside/write"), home.join("way"));
+        std::fs::hard_link(place.path("outside/link"), home.join("linked")).unwrap();
+        in_kept_home(&place, SandboxMode::WorkspaceWrite, "pass");
+        let owner = |path: &str| std::fs::symlink_metadata(place.path(path)).unwrap().uid();
+        for given in ["", "/dir", "/dir/file", "/way", "/.config", "/.config/tool/key"] {
+            assert_eq!(owner(&format!("state/agents/task/home{given}")), user::NOBODY, "{given}");
+        }
+        for kept in
+            ["state/agents/task", "state/agents", "outside/write", "outside/link", "home/.config/tool/key"]
+        {
+            assert_eq!(owner(kept), 0, "{kept}");
+        }
     }
 }
 

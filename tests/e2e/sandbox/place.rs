@@ -35,7 +35,7 @@ impl Place {
         let dir = tempfile::Builder::new().prefix("cofferdam-sandbox-").tempdir().unwrap();
         files::chmod(dir.path(), 0o755);
         let at = |name: &str| dir.path().join(name);
-        for made in ["state", "root/task", "root/other", "home/.config/tool", "outside"] {
+        for made in ["state/agents/task", "root/task", "root/other", "home/.config/tool", "outside"] {
             files::mkdir(at(made));
         }
         for file in
@@ -97,6 +97,7 @@ impl Place {
             real_home: Some(home),
             from_home: Vec::new(),
             home_files: Vec::new(),
+            kept_home: None,
             readable: Vec::new(),
             writable: Vec::new(),
             user: Some(PodUser::default()),

@@ -105,6 +105,9 @@ impl HostActor {
             id: preset.id.clone(),
             name: preset.name.clone(),
             broken: preset.broken.is_some(),
+            why: preset.broken.clone().unwrap_or_default(),
+            needs: preset.needs.clone(),
+            resumable: preset.resumable,
         };
         State {
             build: HOST_BUILD,

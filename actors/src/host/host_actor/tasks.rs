@@ -29,7 +29,7 @@ impl HostActor {
             [] => "this program knows none".to_owned(),
             presets => {
                 let ids: Vec<_> = presets.iter().map(|preset| preset.id.as_str()).collect();
-                format!("there are: {}", ids.join(", "))
+                format!("there are: {}; `cofferdam task presets` tells more of them", ids.join(", "))
             }
         };
         if id.is_empty() {

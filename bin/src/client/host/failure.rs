@@ -72,7 +72,9 @@ fn hint_of(code: &str, message: &str) -> Option<&'static str> {
         "BAD_ROOT" | "ROOT_PROTECTED" => {
             "choose a directory of its own for tasks: cofferdam config set sandboxRoot=<directory>"
         }
-        "CONFIG_INVALID" => "see how tasks are started: cofferdam config get",
+        "CONFIG_INVALID" => {
+            "see which agents there are: cofferdam task presets; and how tasks are started: cofferdam config get"
+        }
         "CORE_UNAVAILABLE" => "try again in a moment; the daemon's log says what it waits for",
         "PROTOCOL_MISMATCH" | "SCHEMA_MISMATCH" => {
             "run a daemon, an isolation-pod-core and a database of one version"

@@ -294,7 +294,12 @@ fn state() -> State {
         core: core(),
         config: Some(Config::default()),
         tool_choices: vec!["read".to_owned()],
-        preset_choices: vec![PresetChoice { id: "p".to_owned(), name: "P".to_owned(), broken: false }],
+        preset_choices: vec![PresetChoice {
+            id: "p".to_owned(),
+            name: "P".to_owned(),
+            broken: false,
+            ..PresetChoice::default()
+        }],
         sandbox: SandboxVerdict::default(),
         tasks: vec![task()],
         exports: vec![export()],

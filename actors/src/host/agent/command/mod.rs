@@ -115,6 +115,8 @@ struct Facts {
     mode: SandboxMode,
     tools: Vec<String>,
     system_prompt: String,
+    /// Its home, if that is kept.
+    home: Option<PathBuf>,
 }
 
 /// Starts the backend in the running actix system, and makes its presets known; `cosh` is there unless another one has its name.
@@ -138,6 +140,7 @@ pub fn start(
         )
     });
     let usable = presets.iter().flatten().map(|preset| (preset.id.clone(), Arc::new(preset.clone())));
+    let path = parts.vars.get("PATH").cloned();
     let backend = CommandBackend {
         presets: usable.collect(),
         core: cosh.0.ok().filter(|_| !taken),
@@ -148,7 +151,7 @@ pub fn start(
     let backend: AgentBackend = backend.start().into();
     let shown = |preset: Result<CommandPreset, BrokenPreset>| match preset {
         Ok(preset) => Preset {
-            broken: no_supervisor.clone(),
+            broken: no_supervisor.clone().or_else(|| shell::missing(&preset, path.as_deref())),
             resumable: preset.argv_follow_up.is_some(),
             id: preset.id,
             name: preset.name,

@@ -93,6 +93,7 @@ impl CommandParts {
             private_parent: self.private.clone(),
             real_home: self.home.clone(),
             from_home: facts.preset.from_home.clone(),
+            kept_home: facts.home.clone(),
             home_files: Vec::new(),
             // It may be in what is hidden.
             readable: facts.core.iter().map(|core| core.path.clone()).collect(),

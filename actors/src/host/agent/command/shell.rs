@@ -7,16 +7,35 @@ use cofferdam_storage::pod::presets::{Argument, BrokenPreset, CommandPreset};
 /// Where programs are looked for if the environment does not say.
 pub(super) const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
+/// Whether a program is in a list of directories as in `$PATH`.
+fn is_in(path: &str, program: &str) -> bool {
+    path.split(':').any(|dir| dir.starts_with('/') && Path::new(dir).join(program).is_file())
+}
+
+/// Why the program of a preset cannot be run, if it is not there.
+pub(super) fn missing(preset: &CommandPreset, path: Option<&str>) -> Option<String> {
+    let path = path.unwrap_or(USUAL_PATH);
+    let Some(Argument::One(program)) = preset.argv_first.first() else { return None };
+    let there = match program.contains('/') {
+        true => Path::new(program).is_file(),
+        false => is_in(path, program),
+    };
+    // A placeholder's program is known when there is a task.
+    (!there && !program.contains('{')).then(|| {
+        format!(
+            "its program {program} is not found; install it, or name its path in the preset, and start the daemon \
+             anew (its PATH is {path})"
+        )
+    })
+}
+
 /// Its id.
 pub const SHELL: &str = "shell";
 
 /// The preset, for the best shell that is found in `path`, a list as in `$PATH`.
 pub fn shell(path: Option<&str>) -> Result<CommandPreset, BrokenPreset> {
     let path = path.unwrap_or(USUAL_PATH);
-    let there = |shell: &&str| {
-        path.split(':').any(|dir| dir.starts_with('/') && Path::new(dir).join(shell).is_file())
-    };
-    let Some(shell) = ["bash", "sh"].into_iter().find(there) else {
+    let Some(shell) = ["bash", "sh"].into_iter().find(|shell| is_in(path, shell)) else {
         return Err(BrokenPreset {
             id: SHELL.to_owned(),
             why: format!("there is neither bash nor sh in {path}; set PATH for the daemon"),

@@ -11,6 +11,9 @@ use super::verdict::{Way, check};
 use super::{Agent, COSH, CommandBackend, Facts, Recovery};
 use crate::host::agent::{AgentError, ReadyAgent, StartAgent};
 
+/// A kept home's name in the directory that is the task's own.
+const HOME: &str = "home";
+
 impl Handler<StartAgent> for CommandBackend {
     type Result = ResponseActFuture<Self, Result<ReadyAgent, AgentError>>;
 
@@ -37,8 +40,20 @@ impl CommandBackend {
         if self.agents.contains_key(&start.task_id) {
             return Err(AgentError::Failed("the task has an agent already".to_owned()));
         }
+        let home = match (preset.keep_home, start.agent_dir) {
+            (false, _) => None,
+            (true, Some(dir)) => Some(dir.join(HOME)),
+            (true, None) => {
+                return Err(AgentError::Config(format!(
+                    "the preset {} keeps its home, and there is no place for it here; run it with cofferdam serve, or \
+                     leave out keep_home",
+                    preset.id
+                )));
+            }
+        };
         let facts = Facts {
             core: self.core.clone().filter(|_| preset.id == COSH),
+            home,
             preset,
             session_id: start.session_id,
             model: start.model.model,

@@ -34,6 +34,9 @@ use self::lines::{Line, Lines};
 /// The longest line, in bytes: what a tool has read, even if that was an image, is in one.
 pub(super) const MAX_LINE: usize = 4 << 20;
 
+/// How much of a line that is no object is kept, in bytes.
+const COMPLAINT: usize = 4000;
+
 /// Something that a program has said.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Item {
@@ -72,7 +75,7 @@ pub(super) enum Item {
     },
     /// Something about the program itself.
     Status(String),
-    /// Something went wrong, which need not be the end; or a line that is no JSON object.
+    /// Something went wrong, which need not be the end; or the end of a line that is no JSON object.
     Complaint(String),
     /// A turn is over.
     Result(Outcome),
@@ -180,7 +183,8 @@ impl Heard {
         }
         // Deep nesting is refused, too. Of a key that is there twice the last one counts.
         let Ok(Value::Object(object)) = serde_json::from_slice(text) else {
-            self.items.push(Item::Complaint(String::from_utf8_lossy(text).into_owned()));
+            let end = &text[text.len().saturating_sub(COMPLAINT)..];
+            self.items.push(Item::Complaint(String::from_utf8_lossy(end).into_owned()));
             return false;
         };
         self.name_session(&object);

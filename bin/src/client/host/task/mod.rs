@@ -6,6 +6,7 @@ mod files;
 mod list;
 mod logs;
 mod open;
+mod presets;
 mod read;
 mod resume;
 mod returning;
@@ -38,6 +39,8 @@ pub(crate) struct Task {
 pub(super) enum Verb {
     /// Start a task in a directory of its own, or queue it
     Run(start::Start),
+    /// Show with which agents tasks can be started, or a sample of more
+    Presets(presets::Presets),
     /// List tasks, newest first
     List(list::List),
     /// Show what is known of a task
@@ -65,6 +68,13 @@ pub(super) enum Verb {
 impl Task {
     /// Carries the verb out.
     pub(crate) fn run(&self) -> ExitCode {
+        if let Verb::Presets(presets) = &self.verb {
+            let mut terminal = Terminal::of_process();
+            if let Some(printed) = presets.sample(&mut terminal) {
+                return printed
+                    .map_or_else(|failure| failure.explain(&mut terminal).into(), |()| ExitCode::SUCCESS);
+            }
+        }
         super::run(&self.connection, |run| self.verb.run(run))
     }
 }
@@ -73,6 +83,7 @@ impl Verb {
     pub(super) fn run(&self, run: &mut Run) -> Result<(), Failure> {
         match self {
             Self::Run(verb) => verb.run(run),
+            Self::Presets(verb) => verb.run(run),
             Self::List(verb) => verb.run(run),
             Self::Show(verb) => verb.run(run),
             Self::Cancel(verb) => verb.run(run),

@@ -52,7 +52,7 @@ struct Bench {
 }
 
 fn command(id: &str, follow_up: bool) -> CommandPreset {
-    let argv = vec![Argument::One("program".to_owned()), Argument::One("{prompt}".to_owned())];
+    let argv = vec![Argument::One("sh".to_owned()), Argument::One("{prompt}".to_owned())];
     CommandPreset {
         id: id.to_owned(),
         name: id.to_owned(),
@@ -80,7 +80,12 @@ impl Bench {
             faster,
         };
         let broken = BrokenPreset { id: "broken".to_owned(), why: "it is bad".to_owned() };
-        let presets = vec![Ok(command("more", true)), Ok(command("once", false)), Err(broken)];
+        let presets = vec![
+            Ok(command("more", true)),
+            Ok(command("once", false)),
+            Ok(CommandPreset { keep_home: true, ..command("keeper", true) }),
+            Err(broken),
+        ];
         let presets = start(parts, presets, Cosh(Err("there is none".to_owned())));
         let (sender, heard) = mpsc::unbounded_channel();
         Self { dir, clock, presets, listener: Listener(sender).start().recipient(), heard }
@@ -271,6 +276,10 @@ async fn what_cannot_be_started_is_refused() {
         start.resume = true;
     };
     assert!(matches!(refused(resumed).await, AgentError::NotResumable(_)));
+    let AgentError::Config(why) = refused(|start| start.preset = "keeper".to_owned()).await else {
+        panic!("a home was kept nowhere")
+    };
+    assert!(why.contains("keep_home"), "{why}");
     assert_eq!(bench.tell("exit 0").await, Err(AgentError::Gone));
     bench.begin().await;
     assert!(matches!(refused(|_| {}).await, AgentError::Failed(_)));
@@ -303,6 +312,7 @@ async fn presets_say_what_is_wrong_with_them_and_none_works_without_a_supervisor
         [
             ("more".to_owned(), None, true),
             ("once".to_owned(), None, false),
+            ("keeper".to_owned(), None, true),
             ("broken".to_owned(), why, false),
             ("cosh".to_owned(), Some("there is none".to_owned()), false)
         ]
@@ -311,6 +321,16 @@ async fn presets_say_what_is_wrong_with_them_and_none_works_without_a_supervisor
     assert!(bench.presets.iter().all(|preset| preset.broken.is_some()));
     assert!(bench.presets[0].broken.as_ref().unwrap().contains("/nonexistent/cofferdam"));
     assert!(matches!(bench.send(bench.message("t")).await, Err(AgentError::Failed(_))));
+    let program = |program: &str| CommandPreset {
+        argv_first: vec![Argument::One(program.to_owned())],
+        ..CommandPreset::default()
+    };
+    for (name, there) in
+        [("sh", true), ("/bin/sh", true), ("no-such", false), ("/bin/no-such", false), ("{model}", true)]
+    {
+        let why = shell::missing(&program(name), Some("relative:/usr/bin:/bin"));
+        assert_eq!(why.is_none(), there, "{name}: {why:?}");
+    }
 }
 
 #[test]
