@@ -26,7 +26,7 @@ export function CleanUp({ task, scope: first = 'all', close, done }) {
     <ul class="plan" data-testid="plan">
       ${isOpen(task) && html`<li>${t('clean.what.stops')}</li>`}
       ${scope !== 'record' && html`<li>${howMuch(files)} <${Path} of=${task.taskDir} /></li>`}
-      ${scope === 'files' && html`<li>${t('clean.what.checkpoints')}</li>`}
+      ${scope !== 'record' && html`<li>${t('clean.what.checkpoints')}</li>`}
       ${scope !== 'files' && html`<li>${t('clean.what.record')}</li>`}
     </ul>
   <//>`;

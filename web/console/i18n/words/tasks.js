@@ -76,7 +76,7 @@ export default {
   'clean.what.atLeast': ['More than {count} entries, over {size}, go for good, with the directory', '将永久删除超过 {count} 项（超过 {size}）以及目录'],
   'clean.what.unknown': ['All files in this directory go for good:', '将永久删除此目录中的所有文件：'],
   'clean.what.missing': ['Its directory is gone already:', '目录已不存在：'],
-  'clean.what.record': ['The record goes, with the conversation and the checkpoints of its turns. Exports stay.', '将删除记录、对话以及各轮的检查点。已导出的文件保留。'],
+  'clean.what.record': ['The record goes, with all that is shown of the task here. Its stored conversation stays in “Sessions”, and what was exported stays where it is.', '将删除记录以及此处显示的全部任务信息。已保存的对话仍在“会话”中，已导出的文件保留。'],
   'clean.what.checkpoints': ['The checkpoints of its turns go, too: it can no longer be rewound.', '各轮的检查点也会删除：之后不能再回退。'],
   'clean.what.stops': ['It has not ended: it is stopped first.', '任务尚未结束：会先停止它。'],
   'clean.act': ['Remove for good', '永久删除'],
