@@ -35,10 +35,16 @@ export default function NewTaskPage() {
   const presets = host.presetChoices;
   const usual = host.config?.presetId ?? '';
   const chosen = presetId || usual;
+  const preset = presets.find((of) => of.id === chosen);
+  const lacking = (preset?.needs ?? []).filter((tool) => !host.config?.allowedTools.includes(tool));
+  const unusable =
+    (preset?.broken && t('new.broken', { name: oneLine(preset.name), why: oneLine(preset.why ?? '') })) ||
+    (lacking.length > 0 && t('new.lacking', { name: oneLine(preset.name), tools: oneLine(lacking.join(', ')) }));
   const off =
     (host.core.code && t('new.noCore')) ||
     (!host.sandbox.set && t('new.noRoot')) ||
     (!chosen && t('new.noPreset')) ||
+    unusable ||
     (!description.trim() && t('new.noDescription'));
   const submit = (event) => {
     event.preventDefault();
@@ -79,7 +85,8 @@ export default function NewTaskPage() {
         <${Button} kind="primary" off=${off} busy=${start.busy} aria-describedby="why-not" data-action="start">${t('new.start')}<//>
         <a class="button quiet" href=${link('tasks')}>${t('do.cancel')}</a>
         <span class="hint" id="why-not" role="status">
-          ${off || ''} ${!host.sandbox.set && html`<a href=${link('settings')}>${t('banner.noRoot.go')}</a>`}
+          ${off || ''}${' '}
+          ${(!host.sandbox.set || off === unusable) && off && html`<a href=${link('settings')}>${t('new.settings')}</a>`}
         </span>
       </div>
     </form>

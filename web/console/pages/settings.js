@@ -79,6 +79,7 @@ export default function SettingsPage() {
       <section class="panel" aria-label=${t('settings.agent')}>
         <h2>${t('settings.agent')}</h2>
         <${Preset} choices=${host.presetChoices} value=${value('presetId')} typed=${typed('presetId')} />
+        <${Needs} preset=${host.presetChoices.find((of) => of.id === value('presetId'))} tools=${value('allowedTools')} allow=${set('allowedTools')} />
         <${Tools} choices=${host.toolChoices} value=${value('allowedTools')} set=${set('allowedTools')} />
       </section>
       <section class="panel" aria-label=${t('settings.limits')}>
@@ -133,6 +134,17 @@ function Preset({ choices, value, typed }) {
             ${known.map((choice) => html`<option key=${choice.id} value=${choice.id} selected=${choice.id === value}>${nameOf(choice)}</option>`)}
           </select>`
         : html`<input id=${id} name="presetId" aria-describedby=${describedby} spellcheck="false" value=${value} onInput=${typed} />`}
+  <//>`;
+}
+
+/** What the chosen preset needs, and why others cannot be used. */
+function Needs({ preset, tools, allow }) {
+  const lacking = (preset?.needs ?? []).filter((tool) => !tools.includes(tool));
+  if (preset?.broken) return html`<${Notice} tone="bad" data-testid="why"><p>${visible(preset.why || t('settings.presetId.noWhy'))}</p><//>`;
+  if (!lacking.length) return null;
+  return html`<${Notice} tone="warn" data-testid="lacking">
+    <p>${t('settings.lacking', { tools: oneLine(lacking.join(', ')) })}</p>
+    <${Button} kind="small" press=${() => allow([...tools, ...lacking])} data-action="allow">${t('settings.lacking.allow')}<//>
   <//>`;
 }
 
