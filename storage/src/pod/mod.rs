@@ -1,5 +1,6 @@
 //! Everything of the isolation pod that touches a disk: the database, the predecessor's file, the sandbox root.
 
+mod agents;
 mod cleanup;
 mod db;
 mod error;
@@ -11,6 +12,7 @@ mod place;
 pub mod presets;
 mod sandbox;
 
+pub use agents::{AgentDirs, AgentFile};
 pub use cleanup::remove_task_dir;
 pub use db::{Opened, PodDb, SCHEMA_VERSION, StillLocked, discard_backups};
 pub use error::{Error, ExportLimit};
