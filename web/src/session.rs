@@ -8,12 +8,14 @@ use std::path::Path;
 
 use actix_web::http::{Method, StatusCode};
 use actix_web::web::{self, Data, Json};
+use cofferdam_actors::host::Host;
 use cofferdam_actors::session::{
     ClearSessions, InspectSession, ListSessions, PrepareClearAll, Sessions, ValidateSession,
 };
+use cofferdam_protocol::host::LiveSession;
 use cofferdam_protocol::session::{
     ClearRequest, InspectRequest, ListRequest, PrepareClearAllRequest, SessionData, SessionErrorCode,
-    ValidateRequest,
+    SessionId, ValidateRequest,
 };
 
 use crate::api::Endpoint;
@@ -53,16 +55,37 @@ async fn validate(_: Owner, sessions: Data<Sessions>, body: Json<ValidateRequest
     Ok(Json(sessions.ask(ValidateSession(request)).await?))
 }
 
-async fn prepare_clear_all(_: Owner, sessions: Data<Sessions>, body: Json<PrepareClearAllRequest>) -> Answer {
+async fn prepare_clear_all(
+    _: Owner,
+    sessions: Data<Sessions>,
+    host: Data<Option<Host>>,
+    body: Json<PrepareClearAllRequest>,
+) -> Answer {
     let request = body.into_inner();
     check_absolute(&request.workspace_scope)?;
-    Ok(Json(sessions.ask(PrepareClearAll(request)).await?))
+    Ok(Json(sessions.ask(PrepareClearAll(request, in_use(&host).await)).await?))
 }
 
-async fn clear(_: Owner, sessions: Data<Sessions>, body: Json<ClearRequest>) -> Answer {
+async fn clear(
+    _: Owner,
+    sessions: Data<Sessions>,
+    host: Data<Option<Host>>,
+    body: Json<ClearRequest>,
+) -> Answer {
     let request = body.into_inner();
     check_absolute(&request.workspace_scope)?;
-    Ok(Json(sessions.ask(ClearSessions(request)).await?))
+    Ok(Json(sessions.ask(ClearSessions(request, in_use(&host).await)).await?))
+}
+
+/// The sessions of tasks that have an agent here.
+async fn in_use(host: &Option<Host>) -> Vec<String> {
+    let Some(host) = host else { return Vec::new() };
+    let live = host.status().await.map(|status| status.sandbox.live_sessions).unwrap_or_default();
+    let id = |session: LiveSession| {
+        let id = session.id.strip_prefix("pod-session-")?;
+        SessionId::new(id).ok().map(|id| id.to_string())
+    };
+    live.into_iter().filter_map(id).collect()
 }
 
 /// This process's current directory is not the caller's.

@@ -29,15 +29,17 @@ pub struct InspectSession(pub InspectRequest);
 #[rtype(result = "Managed")]
 pub struct ValidateSession(pub ValidateRequest);
 
-/// A page of a clear-all plan. Sent by the management adapter and the control API.
+/// A page of a clear-all plan. Sent by the management adapter and the control API. Besides what the request protects, the
+/// sessions that are in use in this process are protected: those of the second list, however many.
 #[derive(Debug, Message)]
 #[rtype(result = "Managed")]
-pub struct PrepareClearAll(pub PrepareClearAllRequest);
+pub struct PrepareClearAll(pub PrepareClearAllRequest, pub Vec<String>);
 
-/// Removes sessions, under the management lease. Sent by the management adapter and the control API.
+/// Removes sessions, under the management lease. Sent by the management adapter and the control API. Those in use in this
+/// process are protected, as for [`PrepareClearAll`].
 #[derive(Debug, Message)]
 #[rtype(result = "Managed")]
-pub struct ClearSessions(pub ClearRequest);
+pub struct ClearSessions(pub ClearRequest, pub Vec<String>);
 
 /// Reads the settings of a workspace and opens its store. Sent at the start of the headless program, and by whoever shows
 /// or exports a conversation.

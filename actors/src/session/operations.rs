@@ -74,7 +74,7 @@ impl Operation for PrepareClearAll {
         let within_bounds = self.0.within_bounds();
         let PrepareClearAllRequest { workspace_scope, protected_session_ids, cursor, .. } = self.0;
         let store = open(parts, &workspace_scope, within_bounds)?;
-        let protected = ids(protected_session_ids)?;
+        let protected = [ids(protected_session_ids)?, ids(self.1)?].concat();
         let after = match cursor {
             Some(text) => Some(SessionId::new(text).map_err(|invalid| InvalidCursor(invalid.0))?),
             None => None,
@@ -96,7 +96,7 @@ impl Operation for ClearSessions {
         let within_bounds = self.0.within_bounds();
         let ClearRequest { workspace_scope, session_ids, protected_session_ids } = self.0;
         let store = open(parts, &workspace_scope, within_bounds)?;
-        let protected = ids(protected_session_ids)?;
+        let protected = [ids(protected_session_ids)?, ids(self.1)?].concat();
         let cleared = store.clear(&session_ids, &protected);
         let skipped = |(id, error): (String, Error)| Skipped::new(&id, error_of(&error));
         Ok(SessionData::Clear {

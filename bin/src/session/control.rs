@@ -44,7 +44,7 @@ async fn send(sessions: &Sessions, request: SessionRequest) -> Result<SessionDat
         SessionRequest::List(request) => sessions.ask(ListSessions(request)).await,
         SessionRequest::Inspect(request) => sessions.ask(InspectSession(request)).await,
         SessionRequest::Validate(request) => sessions.ask(ValidateSession(request)).await,
-        SessionRequest::PrepareClearAll(request) => sessions.ask(PrepareClearAll(request)).await,
-        SessionRequest::Clear(request) => sessions.ask(ClearSessions(request)).await,
+        SessionRequest::PrepareClearAll(request) => sessions.ask(PrepareClearAll(request, Vec::new())).await,
+        SessionRequest::Clear(request) => sessions.ask(ClearSessions(request, Vec::new())).await,
     }
 }

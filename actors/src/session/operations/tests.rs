@@ -44,16 +44,14 @@ fn list(workspace_scope: String, cursor: &str) -> ListSessions {
 
 fn plan(workspace_scope: String, protected: Vec<String>, cursor: Option<&str>) -> PrepareClearAll {
     let (limit, cursor) = (None, cursor.map(str::to_owned));
-    PrepareClearAll(PrepareClearAllRequest {
-        workspace_scope,
-        protected_session_ids: protected,
-        limit,
-        cursor,
-    })
+    PrepareClearAll(
+        PrepareClearAllRequest { workspace_scope, protected_session_ids: protected, limit, cursor },
+        Vec::new(),
+    )
 }
 
 fn clear(workspace_scope: String, session_ids: Vec<String>, protected: Vec<String>) -> ClearSessions {
-    ClearSessions(ClearRequest { workspace_scope, session_ids, protected_session_ids: protected })
+    ClearSessions(ClearRequest { workspace_scope, session_ids, protected_session_ids: protected }, Vec::new())
 }
 
 #[test]
