@@ -175,7 +175,7 @@ impl Builder {
                     let started = ckpt::start(parts).await;
                     let started = started.map(|ckpt| {
                         let sessions = session::start(sessions);
-                        let host = pods.map(|parts| host::start(parts(), sessions.clone()));
+                        let host = pods.map(|parts| host::start(parts(), sessions.clone(), &ckpt));
                         (ckpt, sessions, host, actix::Arbiter::current())
                     });
                     let running = started.is_ok();

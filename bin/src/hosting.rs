@@ -16,7 +16,7 @@ use cofferdam_actors::pod::{self, EventSink, LogControl};
 use cofferdam_protocol::host::Compat;
 use cofferdam_protocol::pod::{LogLevel, PodEvent};
 use cofferdam_storage::clock::{Clock, RandomIds};
-use cofferdam_storage::pod::{Surroundings, presets};
+use cofferdam_storage::pod::{AgentDirs, Surroundings, presets};
 use cofferdam_storage::{clock, fault};
 
 use crate::http::HttpAddress;
@@ -67,6 +67,7 @@ impl HostingOptions {
             }),
         };
         let agents = self.agents(state_dir, socket, Arc::clone(&clock), faster)?;
+        let kept = AgentDirs::new(fault::disk_from_env(), state_dir.join("pod"));
         let served = self.http() != HttpAddress::Off;
         let core = CoreParts { database: state_dir.join("pod/pod.db"), legacy: None, keeper };
         Ok(move || Parts {
@@ -77,6 +78,7 @@ impl HostingOptions {
             ids: Arc::new(RandomIds),
             compat: Compat { bootstrap: served, index_inject: served, events: true, follow_up: true },
             temp_dirs: temp_dirs(),
+            agents: Some(kept),
         })
     }
 }

@@ -83,15 +83,26 @@ impl HostSite {
     /// Starts the daemon and waits until tasks can be started.
     #[track_caller]
     pub fn start(&self) -> Daemon {
-        self.start_at(self.http)
+        self.serve(self.http, "")
     }
 
     /// The same, with HTTP at that address.
     #[track_caller]
     pub fn start_at(&self, http: &str) -> Daemon {
+        self.serve(http, "")
+    }
+
+    /// The same, with rules for what fails in it.
+    #[track_caller]
+    pub fn start_faulty(&self, fault: &str) -> Daemon {
+        self.serve(self.http, fault)
+    }
+
+    #[track_caller]
+    fn serve(&self, http: &str, fault: &str) -> Daemon {
         let mut serve = self.site.serve();
         serve.args(["--http", http]).env("COFFERDAM_TIME_SCALE", self.scale.to_string());
-        serve.envs(self.variables.iter().map(|(name, value)| (name, value)));
+        serve.env("COFFERDAM_FAULT", fault).envs(self.variables.iter().map(|(name, value)| (name, value)));
         if let Some(program) = &self.pod_core {
             serve.arg("--pod-core").arg(program);
         }

@@ -30,6 +30,9 @@ mailboxes! {
         get_legacy_task: Ask<GetLegacyTask>,
         follow_up: Ask<FollowUp>,
         get_transcript: Ask<GetTranscript>,
+        list_turns: Ask<ListTurns>,
+        rewind_task: Ask<RewindTask>,
+        undo_rewind: Ask<UndoRewind>,
         get_status: GetStatus,
         subscribe: Subscribe,
     }

@@ -5,7 +5,7 @@
 //! - [`core`]: the pod's state as the host reaches it: actors in this process, or a sidecar of its own;
 //! - [`agent`]: the agents: what a backend is asked and what it says;
 //! - `host_actor`: the one owner of what is shown, of main sessions and of who listens; `live_task`: the one owner of a task
-//!   that this host holds, from its lease to its agent's turns.
+//!   that this host holds, from its lease to its agent's turns; `memory`: what is kept of tasks, and the way back.
 
 pub mod agent;
 mod context;
@@ -14,6 +14,7 @@ mod failure;
 mod host_actor;
 mod live_task;
 mod mailboxes;
+mod memory;
 mod messages;
 mod preview;
 mod prompt;
@@ -26,11 +27,13 @@ use std::time::Duration;
 use actix::prelude::Actor;
 use cofferdam_protocol::host::Compat;
 use cofferdam_storage::clock::{Clock, IdGen};
+use cofferdam_storage::pod::AgentDirs;
 
 pub use failure::{HostFailure, HostRefusal};
 pub use mailboxes::Host;
 pub use messages::*;
 
+use crate::ckpt::Ckpt;
 use crate::session::Sessions;
 
 /// What the host works with.
@@ -50,6 +53,8 @@ pub struct Parts {
     pub compat: Compat,
     /// Directories for temporary files, which some agents' own sandboxes leave writable.
     pub temp_dirs: Vec<PathBuf>,
+    /// Where what is kept of each task is, with its agent's directory; nothing: neither is kept, and no checkpoint taken.
+    pub agents: Option<AgentDirs>,
 }
 
 impl Parts {
@@ -60,11 +65,13 @@ impl Parts {
 }
 
 /// Starts the host and its core in the running actix system. The host takes requests at once, and says of the core that it is
-/// starting. From the stored conversations agents get context.
-pub fn start(parts: Parts, sessions: Sessions) -> Host {
+/// starting. Agents get context from the stored conversations, and before each turn there is a checkpoint, if there is a place
+/// for what is kept of tasks.
+pub fn start(parts: Parts, sessions: Sessions, ckpt: &Ckpt) -> Host {
     let subordinates = host_actor::Subordinates {
         core: Box::new(core::start),
         live_task: Box::new(|parts| live_task::LiveTask::new(parts).start().into()),
     };
-    host_actor::HostActor::new(parts, sessions, subordinates).start().into()
+    let trees = parts.agents.is_some().then(|| ckpt.into());
+    host_actor::HostActor::new(parts, sessions, trees, subordinates).start().into()
 }

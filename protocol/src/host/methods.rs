@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::envelope::{args_of, success_body};
-use super::shown::{DiagnosticsPage, State, TaskRow, Transcript};
+use super::shown::{DiagnosticsPage, State, TaskRow, Transcript, TurnList};
 use crate::pod::{
     BulkCleanupResult, ConflictMode, ExportMode, ExportRecord, ExportUndone, FileRows, FileText, LegacyLog,
     PatchedConfig, TaskStatus, lenient,
@@ -92,6 +92,9 @@ methods! { METHODS {
 methods! { OWN_METHODS {
     FollowUp: "followUp" -> OneTask,
     GetTranscript: "getTranscript" -> Transcript,
+    ListTurns: "listTurns" -> TurnList,
+    RewindTask: "rewindTask" -> Rewound,
+    UndoRewind: "undoRewind" -> Rewound,
 } }
 
 /// Asks for everything a panel shows.
@@ -445,4 +448,45 @@ pub struct GetTranscript {
     /// Leave out entries whose number is lower.
     #[serde(default)]
     pub from: u64,
+}
+
+/// Asks which turns a task had, and which of them can be gone back to.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ListTurns {
+    /// Whose.
+    pub task_id: String,
+}
+
+/// Brings a task's files, what its agent keeps, and the conversation back to what they were before a turn. Refused while a turn
+/// runs.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RewindTask {
+    /// Which.
+    pub task_id: String,
+    /// Before which turn.
+    pub turn: u64,
+}
+
+/// Takes a task's last rewind back, or the last taking back. Whatever was done since is kept as a rewind keeps it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UndoRewind {
+    /// Which.
+    pub task_id: String,
+}
+
+/// A task after a rewind, or after one was taken back.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Rewound {
+    /// All of it.
+    pub task: TaskRow,
+    /// Before which turn the rewind led.
+    pub turn: u64,
+    /// How many paths in the task's directory were changed.
+    pub changed: u64,
+    /// What a person should know.
+    pub notes: Vec<String>,
 }

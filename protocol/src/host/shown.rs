@@ -282,3 +282,29 @@ pub enum EntryKind {
     /// What the host has to say.
     Note,
 }
+
+/// The turns a task had.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TurnList {
+    /// Oldest first, the last 1000.
+    pub turns: Vec<TurnRow>,
+    /// Before which turn the rewind led that can be taken back; 0: there is none.
+    pub undo: u64,
+}
+
+/// A turn.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TurnRow {
+    /// Its number; numbers only grow, whatever is gone back to.
+    pub turn: u64,
+    /// When it began, in milliseconds since the epoch.
+    pub at: i64,
+    /// The beginning of what was asked; at most 200 UTF-16 units.
+    pub asked: String,
+    /// Whether there is a checkpoint from before it, so that it can be gone back to.
+    pub checkpoint: bool,
+    /// Why there is none; empty if there is one.
+    pub note: String,
+}

@@ -12,6 +12,7 @@ mod programs;
 mod removing;
 mod restarts;
 mod returning;
+mod rewinding;
 mod running;
 mod settings;
 mod shell;

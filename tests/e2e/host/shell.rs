@@ -40,6 +40,7 @@ with_either_daemon! {
     a_script_works_in_its_directory_and_what_it_wrote_is_exported
     the_next_script_finds_what_the_one_before_left
     a_script_that_fails_says_why
+    what_a_script_did_is_taken_back
     a_script_that_is_cancelled_leaves_nothing_running
     what_a_script_leaves_behind_ends_with_its_turn
     a_script_that_is_ended_with_its_task_leaves_nothing_running
@@ -100,6 +101,18 @@ fn the_next_script_finds_what_the_one_before_left(site: HostSite) {
     site.ok(&["task", "resume", &id]);
     assert_eq!(site.ok(&["task", "tell", &id, "cat a", "--wait"]), "two\n");
     assert_eq!(site.row(&id)["turns"], 3);
+}
+
+fn what_a_script_did_is_taken_back(site: HostSite) {
+    let _daemon = site.start_with_shell();
+    site.ok(&["task", "run", "echo one > a; mkdir -p d; echo x > d/x", "--wait"]);
+    let id = only_task(&site);
+    site.ok(&["task", "tell", &id, "echo two > a; echo new > b; rm -r d", "--wait"]);
+    site.ok(&["task", "rewind", &id, "--turn", "2", "--yes"]);
+    // Also for the script: whoever owned a file owns it again.
+    assert_eq!(site.ok(&["task", "tell", &id, "cat a; ls; echo three >> a", "--wait"]), "one\na\nd\n");
+    site.ok(&["task", "rewind", &id, "--undo", "--yes"]);
+    assert_eq!(site.ok(&["task", "tell", &id, "cat a; ls", "--wait"]), "two\na\nb\n");
 }
 
 fn a_script_that_fails_says_why(site: HostSite) {

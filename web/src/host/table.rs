@@ -39,7 +39,7 @@ table! { CONTRACT
     ReturnToMain ExportEntries ListExports UndoExport GetDiagnostics RestartCore GetLegacyTask
 }
 
-table! { OWN FollowUp GetTranscript }
+table! { OWN FollowUp GetTranscript ListTurns RewindTask UndoRewind }
 
 /// A method of the contract.
 pub(crate) fn of_contract(name: &str) -> Option<&'static Entry> {

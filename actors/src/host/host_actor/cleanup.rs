@@ -1,16 +1,21 @@
 //! Removing tasks: their agents first, then files and records.
 
+use std::collections::HashMap;
+use std::path::PathBuf;
+
 use actix::prelude::{Context, Handler};
 use cofferdam_protocol::host::{BulkCleanup, CleanedUp, Cleanup, CleanupScope, HostErrorCode, HostEvent};
 use cofferdam_protocol::pod::{
-    self, BulkCleanupResult, BulkCleanupRow, PodErrorCode, TaskStatus, TaskSummary,
+    self, BulkCleanupResult, BulkCleanupRow, LogLevel, PodErrorCode, TaskStatus, TaskSummary,
 };
 
 use super::live::LiveEntry;
 use super::{Answering, HostActor, after, at_once};
 use crate::host::core::PodCore;
 use crate::host::failure::HostFailure;
+use crate::host::memory::{ForgetTask, Memory};
 use crate::host::messages::Ask;
+use crate::mailbox::Carries;
 
 /// A task that is to go, and the agent that has to go first.
 struct Ending {
@@ -63,11 +68,24 @@ async fn remove(core: &PodCore, task_id: String, delete_files: bool) -> BulkClea
     BulkCleanupRow { task_id, ok, code, message }
 }
 
+/// Forgets what is kept of a task whose files or record have gone. Says what is left of it.
+async fn forget_kept(memory: &Memory, task: &str, dir: PathBuf, record: bool) -> Vec<String> {
+    let forget = ForgetTask { task: task.to_owned(), dir, record, unless_used: false };
+    memory.recipient().send(forget).await.unwrap_or_default()
+}
+
 impl HostActor {
     /// A task is to go: whoever holds it lets go, and says so when it has.
     fn ending(&self, task: TaskSummary, core: PodCore) -> Ending {
         let (entry, within) = (self.live.get(&task.id).cloned(), self.patience());
         Ending { task, entry, core, within }
+    }
+
+    /// Tells people what of tasks that are gone is left.
+    fn say_left(&mut self, left: Vec<String>) {
+        for what in left {
+            self.diagnose(LogLevel::Warn, what);
+        }
     }
 
     /// A task's record is gone.
@@ -99,6 +117,10 @@ impl Handler<Ask<Cleanup>> for HostActor {
             (Ok(core), Ok(task)) => (core, task.clone()),
             (Err(refusal), _) | (_, Err(refusal)) => return at_once(Err(refusal)),
         };
+        if let Err(refusal) = self.if_not_rewinding(&task_id) {
+            return at_once(Err(refusal));
+        }
+        let (memory, dir) = (self.memory.clone(), PathBuf::from(&task.task_dir));
         let ending = self.ending(task, core.clone());
         let id = task_id.clone();
         let cleaned = async move {
@@ -109,12 +131,20 @@ impl Handler<Ask<Cleanup>> for HostActor {
                     core.pod.ask(pod::TaskCleanupFiles { task_id: id.clone() }).await?.removed;
             }
             if scope != CleanupScope::Files {
-                core.pod.ask(pod::TaskDelete { task_id: id }).await?;
+                core.pod.ask(pod::TaskDelete { task_id: id.clone() }).await?;
                 done.removed_record = true;
             }
-            Ok(done)
+            let mut left = Vec::new();
+            if done.removed_files || done.removed_record {
+                left = forget_kept(&memory, &id, dir, done.removed_record).await;
+            }
+            Ok((done, left))
         };
-        after(cleaned, move |actor, cleaned: Result<CleanedUp, HostFailure>, _| {
+        after(cleaned, move |actor, cleaned: Result<(CleanedUp, Vec<String>), HostFailure>, _| {
+            let cleaned = cleaned.map(|(done, left)| {
+                actor.say_left(left);
+                done
+            });
             actor.shown.forget();
             if cleaned.as_ref().is_ok_and(|done| done.removed_record) {
                 actor.forget(&task_id);
@@ -134,13 +164,21 @@ impl Handler<Ask<BulkCleanup>> for HostActor {
             Ok(core) => core,
             Err(refusal) => return at_once(Err(refusal)),
         };
+        let matching = self.matching(&request);
+        if let Some(Err(refusal)) =
+            matching.iter().map(|task| self.if_not_rewinding(&task.id)).find(Result::is_err)
+        {
+            return at_once(Err(refusal));
+        }
         // Only those that this host holds have to be ended; the core sees to the others.
-        let held: Vec<_> =
-            self.matching(&request).into_iter().filter(|task| self.live.get(&task.id).is_some()).collect();
+        let held: Vec<_> = matching.into_iter().filter(|task| self.live.get(&task.id).is_some()).collect();
         // What is ended for this has another status and another age then: it is removed by its name.
         let named: Vec<_> =
             held.iter().filter(|task| !task.status.is_terminal()).map(|task| task.id.clone()).collect();
         let endings: Vec<_> = held.into_iter().map(|task| self.ending(task, core.clone())).collect();
+        let memory = self.memory.clone();
+        let dirs: HashMap<_, _> =
+            self.cache.tasks().iter().map(|task| (task.id.clone(), PathBuf::from(&task.task_dir))).collect();
         let BulkCleanup { statuses, older_than_ms, delete_files } = request;
         let removed = async move {
             let ended: Vec<_> = endings.into_iter().map(|ending| actix::spawn(ending.end())).collect();
@@ -159,10 +197,19 @@ impl Handler<Ask<BulkCleanup>> for HostActor {
             let others = core.pod.ask(pod::TaskBulkCleanup { statuses, older_than_ms, delete_files }).await?;
             let deleted = others.deleted + results.iter().filter(|row| row.ok).count();
             results.extend(others.results);
-            Ok(BulkCleanupResult { results, deleted, more: others.more })
+            let mut left = Vec::new();
+            for row in results.iter().filter(|row| row.ok) {
+                let dir = dirs.get(&row.task_id).cloned().unwrap_or_default();
+                left.extend(forget_kept(&memory, &row.task_id, dir, true).await);
+            }
+            Ok((BulkCleanupResult { results, deleted, more: others.more }, left))
         };
-        after(removed, |actor, removed: Result<BulkCleanupResult, HostFailure>, _| {
+        after(removed, |actor, removed: Result<(BulkCleanupResult, Vec<String>), HostFailure>, _| {
             actor.shown.forget();
+            let removed = removed.map(|(done, left)| {
+                actor.say_left(left);
+                done
+            });
             for row in removed.iter().flat_map(|done| &done.results).filter(|row| row.ok) {
                 actor.forget(&row.task_id);
             }

@@ -8,6 +8,7 @@ use super::HostActor;
 use crate::host::agent::CancelCause;
 use crate::host::core::CoreEvent;
 use crate::host::live_task::{Cancel, Expired};
+use crate::host::memory::{Tidy, Whose};
 use crate::mailbox::Carries;
 
 impl Handler<CoreEvent> for HostActor {
@@ -21,8 +22,12 @@ impl Handler<CoreEvent> for HostActor {
                     self.diagnose(LogLevel::Error, state.message.clone());
                 }
                 self.given_up.clear();
+                let all = initialized.as_ref().map(|said| !said.truncated);
                 self.cache.core_up(state, initialized.map(|said| *said));
                 self.shown.forget();
+                if let Some(all) = all {
+                    self.tidy(all, ctx);
+                }
                 self.tell_core();
                 self.listeners.tell(HostEvent::StateChanged);
                 // `initialize` does not say what targets are remembered.
@@ -48,6 +53,19 @@ impl HostActor {
         ctx.spawn(released.into_actor(self).map(|stubborn, actor, _| {
             for agent in stubborn {
                 actor.diagnose(LogLevel::Error, agent);
+            }
+        }));
+    }
+
+    /// Has finished what a host that died has left of tasks.
+    fn tidy(&mut self, knows_all: bool, ctx: &mut Context<Self>) {
+        let tasks = self.cache.tasks();
+        let all = knows_all.then(|| tasks.iter().map(|task| task.id.clone()).collect());
+        let tasks = tasks.into_iter().filter_map(Whose::of).collect();
+        let tidied = self.memory.recipient().send(Tidy { tasks, all });
+        ctx.spawn(tidied.into_actor(self).map(|notes, actor, _| {
+            for note in notes.unwrap_or_default() {
+                actor.diagnose(LogLevel::Warn, note);
             }
         }));
     }

@@ -14,6 +14,9 @@ impl Handler<Ask<ExportEntries>> for HostActor {
 
     fn handle(&mut self, Ask(request): Ask<ExportEntries>, _: &mut Context<Self>) -> Self::Result {
         let ExportEntries { task_id, entries, target_dir, mode, conflict, remember } = request;
+        if let Err(refusal) = self.if_not_rewinding(&task_id) {
+            return at_once(Err(refusal));
+        }
         let create = pod::ExportCreate { task_id, entries, target_dir, mode, conflict, remember };
         Box::pin(self.pass_on(create).map(|created, actor, ctx| {
             // A record is there after most failures, too.

@@ -94,6 +94,7 @@ impl HostActor {
             preset,
             core: self.core()?,
             sessions: self.sessions.clone(),
+            memory: self.memory.clone(),
             clock: self.parts.clock.clone(),
             faster: self.parts.faster,
             notices: ctx.address().recipient(),

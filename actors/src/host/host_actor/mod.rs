@@ -12,12 +12,14 @@ mod listeners;
 mod live;
 mod main_sessions;
 mod resume;
+mod rewind;
 mod show;
 mod tasks;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use actix::prelude::{Actor, ActorFutureExt, AsyncContext, Context, Recipient, ResponseActFuture};
 use cofferdam_protocol::host::CoreStatus;
@@ -27,6 +29,7 @@ use super::Parts;
 use super::core::{CoreEvent, CoreParts, Keeper, PodCore};
 use super::failure::{HostFailure, HostRefusal};
 use super::live_task::{LiveParts, LiveTaskAddr};
+use super::memory::{self, Kept, Memory, Trees};
 use crate::session::Sessions;
 
 use cache::Cache;
@@ -57,6 +60,10 @@ pub(super) struct HostActor {
     parts: Parts,
     subordinates: Subordinates,
     sessions: Sessions,
+    /// What is kept of tasks.
+    memory: Memory,
+    /// Tasks that are being brought back to what they were: nothing else is done with their files meanwhile.
+    rewinding: HashSet<String>,
     /// Set when the actor starts, since the core talks back to it.
     core: Option<PodCore>,
     /// What is known of tasks, exports, configuration and core.
@@ -74,12 +81,26 @@ pub(super) struct HostActor {
 }
 
 impl HostActor {
-    pub(super) fn new(parts: Parts, sessions: Sessions, subordinates: Subordinates) -> Self {
+    pub(super) fn new(
+        parts: Parts,
+        sessions: Sessions,
+        trees: Option<Trees>,
+        subordinates: Subordinates,
+    ) -> Self {
         let cache = Cache::new(matches!(parts.core.keeper, Keeper::Embedded(_)), &parts.core.database);
+        let memory = memory::start(Kept {
+            sessions: sessions.clone(),
+            dirs: parts.agents.clone(),
+            trees,
+            clock: Arc::clone(&parts.clock),
+            faster: parts.faster,
+        });
         Self {
             parts,
             subordinates,
             sessions,
+            memory,
+            rewinding: HashSet::new(),
             core: None,
             cache,
             live: LiveTasks::default(),

@@ -45,6 +45,7 @@ impl HostActor {
         ctx: &Context<Self>,
     ) -> Result<Answering<TaskSummary>, HostFailure> {
         let core = self.admits_tasks()?;
+        self.if_not_rewinding(&task.id)?;
         let id = task.id.clone();
         let not_resumable = |why: String| HostFailure::from(HostRefusal::NotResumable(why));
         let held = self.live.get(&id).map(|entry| (entry.lease.clone(), entry.begun));

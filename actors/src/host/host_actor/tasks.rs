@@ -10,7 +10,8 @@ use cofferdam_protocol::pod::{self, ModelChoice, PatchedConfig, PodErrorCode, Ta
 use super::{Answering, HostActor, after, at_once};
 use crate::host::agent::{self, Preset};
 use crate::host::failure::{HostFailure, HostRefusal};
-use crate::host::live_task::{ReadTranscript, Tell};
+use crate::host::live_task::{self, ReadTranscript, Tell};
+use crate::host::memory::{ReadPast, Whose};
 use crate::host::messages::Ask;
 use crate::mailbox::Carries;
 use crate::pod::{Failure, Refusal};
@@ -169,6 +170,9 @@ impl Handler<Ask<FollowUp>> for HostActor {
 
     fn handle(&mut self, Ask(request): Ask<FollowUp>, ctx: &mut Context<Self>) -> Self::Result {
         let FollowUp { task_id, text } = request;
+        if let Err(refusal) = self.if_not_rewinding(&task_id) {
+            return at_once(Err(refusal));
+        }
         if text.trim().is_empty() {
             return at_once(Err(bad("text is empty: say what the agent is to do")));
         }
@@ -199,7 +203,17 @@ impl Handler<Ask<GetTranscript>> for HostActor {
             Err(refusal) => return at_once(Err(refusal)),
         };
         let gone = move || Transcript { entries: Vec::new(), next: 1, truncated: turns > 0 };
-        let Some(entry) = self.live.get(&task_id) else { return at_once(Ok(gone())) };
+        let Some(entry) = self.live.get(&task_id) else {
+            let Some(whose) = self.cache.task(&task_id).and_then(Whose::of) else {
+                return at_once(Ok(gone()));
+            };
+            let past = self.memory.recipient().send(ReadPast(whose));
+            let read = async move {
+                let past = past.await.unwrap_or_default();
+                Ok(if past.is_empty() { gone() } else { live_task::transcript_of(past, from) })
+            };
+            return after(read, |_, read, _| read);
+        };
         let addr = entry.addr.clone();
         let read = async move {
             Ok(addr.recipient().send(ReadTranscript { from }).await.unwrap_or_else(|_| gone()))

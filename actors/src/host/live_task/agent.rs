@@ -11,6 +11,8 @@ use super::core_line::Order;
 use super::prepare::{Unready, told_tools};
 use super::state::{Cancelled, State, Turn};
 use crate::host::agent::AgentEvent;
+use crate::host::failure::HostRefusal;
+use crate::host::memory::Heard;
 
 /// The most of a text that the core keeps, in UTF-16 units (spec §5).
 const TEXT_CHARS: usize = 4000;
@@ -29,14 +31,26 @@ impl Handler<AgentEvent> for LiveTask {
             AgentEvent::Text(text) => self.said(&text, ctx),
             AgentEvent::Thinking(text) => self.enter(EntryKind::Thinking, &text),
             AgentEvent::ToolCall { name, input } => {
+                if let Some(heard) = &mut self.heard {
+                    heard.called(&name, &input);
+                }
                 self.enter(EntryKind::Tool, &format!("{name} {input}"));
                 if !self.facts.tools.contains(&name) {
                     self.guard(&name, ctx);
                 }
             }
-            AgentEvent::ToolResult { text } => self.enter(EntryKind::Tool, &text),
             AgentEvent::Note(text) => self.enter(EntryKind::Note, &text),
-            AgentEvent::Conversation(_) => {}
+            AgentEvent::ToolResult { text } => {
+                if let Some(heard) = &mut self.heard {
+                    heard.answered(&text);
+                }
+                self.enter(EntryKind::Tool, &text);
+            }
+            AgentEvent::Conversation(own) => {
+                if let Some(heard) = &mut self.heard {
+                    heard.keeps(own);
+                }
+            }
             AgentEvent::TurnEnded { turn, reason, error } => self.turn_ended(turn, &reason, &error, ctx),
             AgentEvent::Gone { message } => self.gone(message, ctx),
         }
@@ -45,6 +59,8 @@ impl Handler<AgentEvent> for LiveTask {
 
 impl LiveTask {
     fn turn_started(&mut self, number: u64, ctx: &mut Context<Self>) {
+        // It begins one by itself while it is about to be told something: that comes too late.
+        self.answer_before(Err(HostRefusal::TaskBusy("the agent began a turn by itself".to_owned()).into()));
         let limit = match &mut self.state {
             // It was cancelled before it began; the cancellation is on its way to the agent.
             State::InTurn(turn) if turn.number.is_none() && turn.cancelled.is_some() => turn.limit,
@@ -63,7 +79,9 @@ impl LiveTask {
             _ => (None, false),
         };
         let (cancelled, settled) = told;
-        self.state = State::InTurn(Turn { number: Some(number), text: None, cancelled, settled, limit });
+        self.state =
+            State::InTurn(Turn { number: Some(number), text: None, cancelled, settled, limit, before: None });
+        self.heard.get_or_insert_with(|| Heard::new(number, None));
         self.facts.last_turn = self.facts.last_turn.max(number);
         self.enter(EntryKind::Turn, &format!("turn {number} began"));
         if !settled {
@@ -74,6 +92,9 @@ impl LiveTask {
     fn said(&mut self, text: &str, ctx: &mut Context<Self>) {
         if text.trim().is_empty() {
             return;
+        }
+        if let Some(heard) = &mut self.heard {
+            heard.said(text);
         }
         self.enter(EntryKind::Assistant, text);
         let text = cut(text, TEXT_CHARS).to_owned();
@@ -100,6 +121,7 @@ impl LiveTask {
         turn.number = Some(number);
         ctx.cancel_future(turn.limit);
         self.facts.last_turn = self.facts.last_turn.max(number);
+        self.remember(ctx);
         self.settle(reason, error, ctx);
         let text = match error {
             "" => format!("turn {number} ended: {reason}"),
@@ -111,11 +133,14 @@ impl LiveTask {
 
     /// The agent is gone by itself.
     fn gone(&mut self, message: String, ctx: &mut Context<Self>) {
+        self.answer_before(Err(HostRefusal::NotResumable("the agent is gone".to_owned()).into()));
         match &self.state {
             State::Preparing(_) => return self.give_up(&Unready::Gone(message), ctx),
             State::InTurn(turn) => {
                 ctx.cancel_future(turn.limit);
-                match turn.cancelled {
+                let cancelled = turn.cancelled;
+                self.remember(ctx);
+                match cancelled {
                     Some(Cancelled::Wanted | Cancelled::Late) => self.settle("aborted", "", ctx),
                     Some(Cancelled::Guarded) | None => self.settle("error", &message, ctx),
                 }

@@ -59,6 +59,7 @@ impl LiveTask {
             return;
         };
         self.facts.available = ready.available;
+        self.entries.begin_with(ready.past);
         self.set_live(true);
         for note in &ready.notes {
             self.enter(EntryKind::Note, note);

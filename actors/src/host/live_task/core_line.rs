@@ -10,7 +10,8 @@ use cofferdam_protocol::pod::{
     Method, PodErrorCode, TaskSetAvailableTools, TaskSetError, TaskSetLastText, TaskStatus, TaskTurnEnded,
     TaskTurnStarted,
 };
-use tokio::time::sleep;
+use tokio::sync::oneshot;
+use tokio::time::{sleep, timeout};
 
 use super::{LiveParts, LiveTask};
 use crate::Carries;
@@ -21,9 +22,14 @@ const TRIES: u32 = 30;
 /// How long to wait in between.
 const PAUSE: Duration = Duration::from_secs(1);
 
+/// How long the core waits for what comes before the end of a turn.
+const STORE_LIMIT: Duration = Duration::from_secs(10);
+
 /// Something to be told.
 #[derive(Debug)]
 pub(super) enum Order {
+    /// Nothing; but what follows is told when this is done.
+    After(oneshot::Receiver<()>),
     /// A turn began.
     TurnStarted(u64),
     /// The agent said something.
@@ -83,8 +89,12 @@ impl CoreLine {
             }
         }
         // The end of a turn says what was said last.
-        if matches!(order, Order::TurnEnded(_)) && matches!(self.waiting.back(), Some(Order::LastText(_))) {
-            self.waiting.pop_back();
+        if matches!(order, Order::TurnEnded(_)) {
+            let after = |order: &Order| matches!(order, Order::After(_));
+            let last = self.waiting.iter().rposition(|order| !after(order));
+            if let Some(at) = last.filter(|at| matches!(self.waiting[*at], Order::LastText(_))) {
+                self.waiting.remove(at);
+            }
         }
         self.waiting.push_back(order);
     }
@@ -179,6 +189,11 @@ impl LiveParts {
     async fn deliver(&self, order: Order) -> Result<(), Failure> {
         let (task_id, lease_id) = (self.task_id.clone(), self.lease.clone());
         match order {
+            // Done, given up, or too slow: the core is told all the same.
+            Order::After(done) => {
+                let _ = timeout(self.real(STORE_LIMIT), done).await;
+                Ok(())
+            }
             Order::TurnStarted(turn) => self.ask(TaskTurnStarted { task_id, lease_id, turn }).await.map(drop),
             Order::LastText(text) => self.ask(TaskSetLastText { task_id, lease_id, text }).await.map(drop),
             Order::Tools(tools) => {

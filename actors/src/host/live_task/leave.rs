@@ -92,6 +92,7 @@ impl LiveTask {
         let disposed = async move { parts.dispose().await };
         ctx.spawn(disposed.into_actor(self).map(|(), actor, ctx| {
             actor.set_live(false);
+            actor.remember(ctx);
             if let State::Leaving(leaving) = &mut actor.state {
                 leaving.agent_gone = true;
             }

@@ -9,7 +9,8 @@ use super::messages::{Cancel, Expired};
 use super::prepare::Unready;
 use super::state::{Cancelled, State};
 use super::{LiveTask, PATIENCE, WATCHDOG};
-use crate::host::agent::{CancelCause, CancelTurn, DisposeAgent};
+use crate::host::agent::{CancelCause, CancelTurn};
+use crate::host::failure::HostRefusal;
 
 impl Handler<Cancel> for LiveTask {
     type Result = ();
@@ -83,6 +84,9 @@ impl LiveTask {
 
     /// Has the agent end its turn, in 10 s at most.
     fn cancel_turn(&mut self, cause: CancelCause, ctx: &mut Context<Self>) {
+        if self.cancel_before(ctx) {
+            return;
+        }
         self.order(CancelTurn { task_id: self.parts.task_id.clone(), cause }, ctx);
         if let State::InTurn(turn) = &mut self.state {
             ctx.cancel_future(turn.limit);
@@ -130,7 +134,8 @@ impl LiveTask {
             State::Idle => {}
             State::Waiting { .. } | State::Preparing(_) | State::Gone | State::Leaving(_) => return,
         }
-        self.order(DisposeAgent { task_id: self.parts.task_id.clone() }, ctx);
+        self.answer_before(Err(HostRefusal::NotResumable("the agent is gone".to_owned()).into()));
+        self.dispose_and_remember(ctx);
         self.enter(EntryKind::Note, note);
         self.warn(format!("task {}: {note}", self.parts.task_id));
         self.state = State::Gone;

@@ -18,6 +18,7 @@ mailboxes! {
         expired: Expired,
         release: Release,
         transcript: ReadTranscript,
+        note: Noted,
     }
 }
 
@@ -87,6 +88,11 @@ pub(in crate::host) struct ReadTranscript {
     /// Leave out entries whose number is lower.
     pub(in crate::host) from: u64,
 }
+
+/// Writes something into the transcript: what was done to the task that its agent does not know. Sent by `HostActor`.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+pub(in crate::host) struct Noted(pub(in crate::host) String);
 
 /// What becomes of a live task. Sent to `HostActor`.
 #[derive(Clone, Debug, PartialEq, Eq, Message)]

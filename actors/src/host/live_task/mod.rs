@@ -14,7 +14,9 @@
 //! - `begin`, `prepare`: from a slot to an agent that can be told something; `tell`: a turn begins;
 //! - `agent`: what an agent does; `limits`: what ends its turn before it does;
 //! - `core_line`: what the core is told, one thing after the other; `heartbeat`: that the lease is kept;
-//! - `leave`: how it ends; `transcript`: what people are shown of it.
+//! - `leave`: how it ends; `transcript`: what people are shown of it; `remember`: what is kept of a turn.
+//!
+//! A turn begins when what there is is kept: until then nothing is told to the agent, and a cancellation needs nobody.
 //!
 //! No handler waits: each changes the state at once, and what takes time comes back to the actor when it is done. So
 //! heartbeats go on whatever the agent does.
@@ -27,6 +29,7 @@ mod leave;
 mod limits;
 mod messages;
 mod prepare;
+mod remember;
 mod state;
 mod tell;
 #[cfg(test)]
@@ -34,6 +37,8 @@ mod tests;
 mod transcript;
 
 pub(super) use messages::*;
+pub(super) use prepare::failed;
+pub(super) use transcript::transcript_of;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,6 +55,7 @@ use self::state::{Facts, State};
 use self::transcript::Entries;
 use super::agent::{AgentBackend, Preset};
 use super::core::PodCore;
+use super::memory::{Heard, Memory};
 use crate::Carries;
 use crate::session::Sessions;
 
@@ -75,6 +81,8 @@ pub(super) struct LiveParts {
     pub(super) core: PodCore,
     /// The stored conversations.
     pub(super) sessions: Sessions,
+    /// What is kept of tasks.
+    pub(super) memory: Memory,
     /// What time it is.
     pub(super) clock: Arc<dyn Clock>,
     /// How many times faster than the machine's the clock's monotonic time runs.
@@ -114,6 +122,10 @@ pub(super) struct LiveTask {
     /// Whether a heartbeat waits for its answer.
     beating: bool,
     entries: Entries,
+    /// What was heard of the turn that runs, or of one whose agent still has to end.
+    heard: Option<Heard>,
+    /// How many turns were to begin.
+    turns: u64,
 }
 
 impl LiveTask {
@@ -127,6 +139,8 @@ impl LiveTask {
             line: CoreLine::default(),
             beating: false,
             entries: Entries::default(),
+            heard: None,
+            turns: 0,
         }
     }
 
@@ -178,5 +192,13 @@ impl Handler<ReadTranscript> for LiveTask {
 
     fn handle(&mut self, ReadTranscript { from }: ReadTranscript, _: &mut Context<Self>) -> Self::Result {
         MessageResult(self.entries.read(from))
+    }
+}
+
+impl Handler<Noted> for LiveTask {
+    type Result = ();
+
+    fn handle(&mut self, Noted(text): Noted, _: &mut Context<Self>) {
+        self.enter(EntryKind::Note, &text);
     }
 }

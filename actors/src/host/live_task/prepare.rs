@@ -1,7 +1,10 @@
 //! From a slot to an agent that can be told something. All of it can be left off at any moment: it changes nothing of the
 //! actor.
 
+use std::path::PathBuf;
+
 use actix::prelude::{Message, Recipient};
+use cofferdam_protocol::host::EntryKind;
 use cofferdam_protocol::pod::{
     PodErrorCode, Probe, SandboxCheck, SandboxMode, SandboxPolicy, SandboxPrepare, SandboxProbeMode,
     TaskMarkRunning, TaskMarkStarting, TaskSetAvailableTools, TaskSetSandboxCheck, TaskStatus, TaskSummary,
@@ -15,6 +18,7 @@ use crate::Carries;
 use crate::host::agent::{AgentBackend, AgentError, AgentEvent, DisposeAgent, ReadyAgent, StartAgent};
 use crate::host::context::{self, ReadContext};
 use crate::host::failure::{HostFailure, HostRefusal};
+use crate::host::memory::{MakeReady, Remembered, Whose};
 use crate::host::prompt::{Surroundings, system_prompt};
 use crate::pod::Failure;
 
@@ -32,6 +36,8 @@ pub(super) struct Ready {
     pub(super) available: Vec<String>,
     /// What people should know of how it was made ready.
     pub(super) notes: Vec<String>,
+    /// What was said and done before.
+    pub(super) past: Vec<(EntryKind, String)>,
 }
 
 /// Why there is no agent.
@@ -62,6 +68,12 @@ pub(super) enum Unready {
         /// Whether the core has failed the task for it.
         known: bool,
     },
+    /// It is to go on with a conversation that cannot be read.
+    #[error(
+        "the stored conversation cannot be read, so the agent cannot go on with it: {0}; start a new task, or remove the \
+         session to go on without it"
+    )]
+    Unreadable(String),
     /// The agent ended by itself.
     #[error("the agent ended while it was made ready: {0}")]
     Gone(String),
@@ -85,7 +97,12 @@ impl Unready {
             Self::Core(failure) => failure.code == PodErrorCode::TaskNotResumable,
             Self::Sandbox { known, .. } => *known,
             Self::Cancelled | Self::Released => true,
-            Self::Config(_) | Self::Agent(_) | Self::Slow | Self::Occupied | Self::Gone(_) => false,
+            Self::Unreadable(_)
+            | Self::Config(_)
+            | Self::Agent(_)
+            | Self::Slow
+            | Self::Occupied
+            | Self::Gone(_) => false,
         }
     }
 }
@@ -96,7 +113,7 @@ impl From<&Unready> for HostFailure {
         match unready {
             Unready::Core(failure) => failure.clone().into(),
             Unready::Config(_) | Unready::Agent(AgentError::Config(_)) => HostRefusal::Config(message).into(),
-            Unready::Agent(AgentError::NotResumable(_)) | Unready::Cancelled => {
+            Unready::Agent(AgentError::NotResumable(_)) | Unready::Cancelled | Unready::Unreadable(_) => {
                 HostRefusal::NotResumable(message).into()
             }
             Unready::Occupied => HostRefusal::TaskRunning(message).into(),
@@ -110,7 +127,7 @@ impl From<&Unready> for HostFailure {
 }
 
 /// A failure of an agent: the contract has no code of its own for it.
-pub(super) fn failed(message: String) -> HostFailure {
+pub(in crate::host) fn failed(message: String) -> HostFailure {
     HostFailure { code: PodErrorCode::Internal.into(), message, data: serde_json::Value::Null }
 }
 
@@ -138,11 +155,15 @@ impl LiveParts {
         if former && timeout(self.real(PATIENCE), self.dispose()).await.is_err() {
             return Err(Unready::Occupied);
         }
+        let Remembered { dir, past, unreadable, notes: of_memory } = self.remembered(&begin.task).await;
+        if let Some(why) = unreadable.filter(|_| begin.resume) {
+            return Err(Unready::Unreadable(why));
+        }
         let context = self.read_context(&begin).await;
-        let agent = self.start_agent(&begin, &policy, tools, &context, events).await?;
+        let agent = self.start_agent(&begin, &policy, tools, dir, &context, events).await?;
         let (task, available) = self.tell_ready(&begin, &agent).await?;
-        let notes =
-            [context.note, sandbox_note(&agent.check)].into_iter().filter(|note| !note.is_empty()).collect();
+        let notes = of_memory.into_iter().chain([context.note, sandbox_note(&agent.check)]);
+        let notes = notes.filter(|note| !note.is_empty()).collect();
         // What has ended meanwhile, or was only resumed, gets no turn; it keeps its agent.
         let task = match task.status.is_active() && !begin.resume {
             true => {
@@ -152,7 +173,7 @@ impl LiveParts {
             }
             false => task,
         };
-        Ok(Ready { task, available, notes })
+        Ok(Ready { task, available, notes, past })
     }
 
     fn check_preset(&self, tools: &[String]) -> Result<(), Unready> {
@@ -176,6 +197,14 @@ impl LiveParts {
         }
     }
 
+    /// What is kept of the task. A memory that is gone goes with the host.
+    async fn remembered(&self, task: &TaskSummary) -> Remembered {
+        match Whose::of(task) {
+            Some(whose) => self.memory.recipient().send(MakeReady(whose)).await.unwrap_or_default(),
+            None => Remembered::default(),
+        }
+    }
+
     async fn read_context(&self, begin: &Begin) -> ReadContext {
         match begin.config.read_context {
             false => ReadContext::none(
@@ -195,6 +224,7 @@ impl LiveParts {
         begin: &Begin,
         policy: &SandboxPolicy,
         tools: Vec<String>,
+        agent_dir: Option<PathBuf>,
         context: &ReadContext,
         events: Recipient<AgentEvent>,
     ) -> Result<ReadyAgent, Unready> {
@@ -211,7 +241,7 @@ impl LiveParts {
             mode,
             system_prompt: system_prompt(&Surroundings { policy, mode, tools: &tools, context }),
             tools,
-            agent_dir: None,
+            agent_dir,
             resume: begin.resume,
             turns: u64::try_from(begin.task.turns).unwrap_or(0),
             events,

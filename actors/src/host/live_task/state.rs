@@ -9,6 +9,7 @@ use tokio::sync::oneshot;
 
 use super::messages::StillRunning;
 use crate::host::failure::{HostFailure, HostRefusal};
+use crate::host::memory::Whose;
 
 /// Takes the answer to a request.
 pub(super) type Answer<E> = oneshot::Sender<Result<(), E>>;
@@ -50,11 +51,14 @@ pub(super) struct Facts {
     pub(super) last_turn: u64,
     /// The tools that the core knows its agent to have.
     pub(super) available: Vec<String>,
+    /// The task, for what is kept of it.
+    pub(super) whose: Option<Whose>,
 }
 
 impl Facts {
     pub(super) fn of(task: &TaskSummary, tools: &[String], seen: u64) -> Self {
         Self {
+            whose: Whose::of(task),
             timeout: Duration::from_millis(u64::try_from(task.timeout_ms).unwrap_or(0)),
             tools: tools.iter().cloned().collect(),
             last_turn: u64::try_from(task.turns).unwrap_or(0).max(seen),
@@ -86,6 +90,24 @@ pub(super) struct Turn {
     pub(super) settled: bool,
     /// Goes off when the turn, or the agent's time to end it, is over.
     pub(super) limit: SpawnHandle,
+    /// What there is is being kept still: the agent has not been told yet.
+    pub(super) before: Option<Before>,
+}
+
+/// A turn whose agent has not been told yet.
+#[derive(Debug)]
+pub(super) struct Before {
+    /// Which of the turns that were to begin it is.
+    pub(super) serial: u64,
+    /// Who waits for its beginning; nobody, if it is the task's first.
+    pub(super) reply: Option<Answer<HostFailure>>,
+}
+
+impl Turn {
+    /// One whose agent is to be told.
+    pub(super) fn to_begin(limit: SpawnHandle, before: Before) -> Self {
+        Self { number: None, text: None, cancelled: None, settled: false, limit, before: Some(before) }
+    }
 }
 
 /// Why a turn was cancelled.

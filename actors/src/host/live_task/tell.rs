@@ -1,16 +1,18 @@
 //! `Tell`: one more turn. The first one begins the same way.
 
 use std::mem::replace;
+use std::sync::Arc;
 
 use actix::prelude::{ActorFutureExt, AsyncContext, Context, Handler, ResponseFuture, WrapFuture};
 use cofferdam_protocol::host::EntryKind;
+use cofferdam_protocol::session::Envelope;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use super::core_line::Order;
 use super::messages::Tell;
 use super::prepare::failed;
-use super::state::{Answer, State, Turn, answered};
+use super::state::{Answer, Before, State, Turn, answered};
 use super::{LiveTask, START_LIMIT};
 use crate::Carries;
 use crate::host::agent::{AgentError, FollowUpAgent};
@@ -58,14 +60,23 @@ impl LiveTask {
     ) {
         self.enter(kind, &text);
         let limit = self.watch(ctx);
-        self.state = State::InTurn(Turn { number: None, text: None, cancelled: None, settled: false, limit });
+        self.turns += 1;
+        let serial = self.turns;
+        self.state = State::InTurn(Turn::to_begin(limit, Before { serial, reply }));
+        self.keep_before(text, serial, ctx);
+    }
+
+    /// Tells the agent what was kept for it.
+    pub(super) fn tell_agent(
+        &mut self,
+        prompt: String,
+        conversation: Option<Arc<Envelope>>,
+        reply: Option<Answer<HostFailure>>,
+        ctx: &mut Context<Self>,
+    ) {
         // Sent before anything else, so that a cancellation comes after it.
         let backend: &actix::Recipient<FollowUpAgent> = self.parts.preset.backend.recipient();
-        let sent = backend.send(FollowUpAgent {
-            task_id: self.parts.task_id.clone(),
-            prompt: text,
-            conversation: None,
-        });
+        let sent = backend.send(FollowUpAgent { task_id: self.parts.task_id.clone(), prompt, conversation });
         let told = timeout(self.parts.real(START_LIMIT), sent);
         ctx.spawn(told.into_actor(self).map(|told, actor, ctx| {
             let failure = match told {
@@ -87,6 +98,7 @@ impl LiveTask {
         if let State::InTurn(turn @ Turn { number: None, .. }) = &self.state {
             ctx.cancel_future(turn.limit);
             let (cancelled, settled) = (turn.cancelled.is_some(), turn.settled);
+            self.remember(ctx);
             if cancelled {
                 self.settle("aborted", "", ctx);
             } else if first && !settled {
@@ -106,6 +118,20 @@ impl LiveTask {
             AgentError::Config(_) => HostRefusal::Config(message).into(),
             AgentError::Failed(_) => failed(message),
         }
+    }
+
+    /// The turn does not begin, since what there is cannot be kept in order. The agent stays.
+    pub(super) fn not_begun(&mut self, why: &str, first: bool, ctx: &mut Context<Self>) {
+        let State::InTurn(turn) = &self.state else { return };
+        ctx.cancel_future(turn.limit);
+        // It was never a turn; what was to be told is in the transcript.
+        self.heard = None;
+        if first {
+            let code = "NOT_KEPT".to_owned();
+            self.tell_core(Order::Error { code, message: why.to_owned() }, ctx);
+        }
+        self.enter(EntryKind::Note, why);
+        self.state = State::Idle;
     }
 
     /// The agent does not say whether it begins a turn.

@@ -30,6 +30,15 @@ impl Entries {
         entry
     }
 
+    /// Adds what was said before this host knew of the task, whose times are not known.
+    pub(super) fn begin_with(&mut self, past: Vec<(EntryKind, String)>) {
+        if self.last == 0 {
+            for (kind, text) in past {
+                self.add(kind, &text, 0);
+            }
+        }
+    }
+
     /// The entries from a number on.
     pub(super) fn read(&self, from: u64) -> Transcript {
         Transcript {
@@ -38,6 +47,13 @@ impl Entries {
             truncated: self.kept.front().is_some_and(|oldest| oldest.seq > from.max(1)),
         }
     }
+}
+
+/// What was said and done, as the transcript of a task that nobody holds.
+pub(in crate::host) fn transcript_of(past: Vec<(EntryKind, String)>, from: u64) -> Transcript {
+    let mut entries = Entries::default();
+    entries.begin_with(past);
+    entries.read(from)
 }
 
 #[cfg(test)]

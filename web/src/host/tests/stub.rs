@@ -115,6 +115,18 @@ stub! {
         next: 2,
         truncated: false,
     };
+    ListTurns => TurnList {
+        turns: vec![TurnRow {
+            turn: 1,
+            at: 2,
+            asked: "do".to_owned(),
+            checkpoint: false,
+            note: "the disk was full".to_owned(),
+        }],
+        undo: 1,
+    };
+    RewindTask => Rewound { task: task(), turn: 1, changed: 3, notes: vec!["a note".to_owned()] };
+    UndoRewind => Rewound { task: task(), turn: 1, changed: 0, notes: Vec::new() };
 }
 
 impl Handler<GetStatus> for HostStub {
@@ -193,6 +205,9 @@ pub(crate) fn args_of_all() -> Vec<(&'static str, Value)> {
         ("getLegacyTask", task.clone()),
         ("followUp", json!({"taskId": ID, "text": "more"})),
         ("getTranscript", json!({"taskId": ID, "from": 1})),
+        ("listTurns", task.clone()),
+        ("rewindTask", json!({"taskId": ID, "turn": 1})),
+        ("undoRewind", task.clone()),
     ]
 }
 

@@ -3,6 +3,7 @@
 mod cleanup;
 mod events;
 mod mains;
+mod rewinding;
 mod show;
 mod tasks;
 
@@ -161,6 +162,13 @@ impl Handler<Release> for MockLive {
     }
 }
 
+impl Handler<Noted> for MockLive {
+    type Result = ();
+    fn handle(&mut self, Noted(text): Noted, _: &mut Context<Self>) {
+        let _ = self.hear("note", json!(text));
+    }
+}
+
 impl Handler<ReadTranscript> for MockLive {
     type Result = actix::MessageResult<ReadTranscript>;
     fn handle(&mut self, read: ReadTranscript, _: &mut Context<Self>) -> Self::Result {
@@ -243,6 +251,7 @@ impl Rig {
             ids: Arc::new(Counted::default()),
             compat: Compat { bootstrap: true, index_inject: false, events: true, follow_up: true },
             temp_dirs: Vec::new(),
+            agents: None,
         };
         let (core, live) = (script.clone(), script.clone());
         let subordinates = Subordinates {
@@ -258,7 +267,7 @@ impl Rig {
             }),
         };
         let sessions = session::start(session::Parts::new(Places::default()));
-        let addr = HostActor::new(parts, sessions, subordinates).start();
+        let addr = HostActor::new(parts, sessions, None, subordinates).start();
         Self { host: addr.clone().into(), addr, script }
     }
 

@@ -2,7 +2,7 @@
 
 use cofferdam_protocol::pod::{PodErrorCode, Probe, SandboxProbeMode, TaskStatus};
 
-use super::bench::{Bench, policy};
+use super::bench::{Bench, SESSION, policy};
 use crate::host::agent::{AgentError, AgentEvent};
 use crate::host::live_task::Begin;
 use crate::host::{HostFailure, MainSession};
@@ -37,7 +37,12 @@ async fn a_task_with_a_slot_gets_an_agent_and_its_first_turn_in_the_contracts_or
     ];
     assert_eq!(bench.entries().await, expected);
     let start = bench.started();
-    assert_eq!((start.session_id.as_str(), start.preset.as_str(), start.turns), ("pod-session-1", "p", 0));
+    assert_eq!(
+        (start.session_id.as_str(), start.preset.as_str()),
+        (format!("pod-session-{SESSION}").as_str(), "p")
+    );
+    assert_eq!(start.turns, 0);
+    assert!(start.agent_dir.is_some_and(|dir| dir.is_dir()));
     assert_eq!(start.policy, policy());
     assert!(start.system_prompt.contains("/root/t"), "{}", start.system_prompt);
 }

@@ -12,6 +12,9 @@ use cofferdam_protocol::pod::{
     Config, LeaseId, LogLevel, Method, ModelChoice, PodErrorCode, Probe, SandboxCheck, SandboxMode,
     SandboxPolicy, TaskStatus, TaskSummary,
 };
+use cofferdam_protocol::session::Envelope;
+use cofferdam_storage::disk::Disk;
+use cofferdam_storage::pod::AgentDirs;
 use cofferdam_storage::session::config::Places;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -24,11 +27,14 @@ use crate::host::agent::{
 };
 use crate::host::core::{CoreControl, CoreDescription, Describe, PodCore, Restart};
 use crate::host::live_task::*;
+use crate::host::memory::{self, Kept};
 use crate::host::{HostFailure, MainSession};
 use crate::pod::testing::{Said, VirtualClock};
 use crate::pod::{Call, Failure};
 use crate::session;
 
+/// The conversation's id.
+pub(super) const SESSION: &str = "11111111-2222-3333-4444-555555555555";
 pub(super) const SECOND: Duration = Duration::from_secs(1);
 
 /// What the test wants of the core.
@@ -148,6 +154,8 @@ struct Manners {
     /// Which messages are never answered.
     deaf: HashSet<&'static str>,
     started: Option<StartAgent>,
+    /// What the agent was given last.
+    given: Option<Arc<Envelope>>,
 }
 
 /// The agent's backend.
@@ -185,7 +193,9 @@ impl Handler<StartAgent> for ProbeBackend {
 impl Handler<FollowUpAgent> for ProbeBackend {
     type Result = ResponseFuture<Result<(), AgentError>>;
 
-    fn handle(&mut self, FollowUpAgent { prompt, .. }: FollowUpAgent, _: &mut Context<Self>) -> Self::Result {
+    fn handle(&mut self, told: FollowUpAgent, _: &mut Context<Self>) -> Self::Result {
+        let FollowUpAgent { prompt, conversation, .. } = told;
+        self.manners.lock().unwrap().given = conversation;
         self.said.say(format!("agent: told {prompt}"));
         let answer = self.manners.lock().unwrap().follow_up.clone();
         self.answer("follow up", answer)
@@ -247,7 +257,8 @@ pub(super) struct Bench {
     manners: Arc<Mutex<Manners>>,
     pub(super) config: Config,
     pub(super) main: Option<MainSession>,
-    _home: tempfile::TempDir,
+    parts: LiveParts,
+    home: tempfile::TempDir,
 }
 
 impl Bench {
@@ -283,6 +294,7 @@ impl Bench {
             follow_up: Ok(()),
             deaf: HashSet::new(),
             started: None,
+            given: None,
         }));
         let core = ProbeCore { said: said.clone(), plan: Arc::clone(&plan) }.start();
         let backend = ProbeBackend { said: said.clone(), manners: Arc::clone(&manners) }.start();
@@ -296,18 +308,33 @@ impl Bench {
         };
         change(&mut preset);
         let places = Places { home: Some(home.path().to_owned()), ..Places::default() };
+        let sessions = session::start(session::Parts::new(places));
+        let clock = VirtualClock::new();
+        let root = home.path().join("pods");
+        std::fs::create_dir_all(root.join("t")).unwrap();
+        plan.lock().unwrap().task.sandbox_root = root.display().to_string();
+        let dirs = AgentDirs::new(Disk::default(), home.path().join("state"));
+        let memory = memory::start(Kept {
+            sessions: sessions.clone(),
+            dirs: Some(dirs),
+            trees: None,
+            clock: clock.clone(),
+            faster: 1,
+        });
         let parts = LiveParts {
             task_id: "t".to_owned(),
             lease: LeaseId("lease".to_owned()),
             preset,
             core: PodCore { pod: (core.clone(), core.clone()).into(), control: CoreControl::from(core) },
-            sessions: session::start(session::Parts::new(places)),
-            clock: VirtualClock::new(),
+            sessions,
+            memory,
+            clock,
             faster: 1,
             notices: ProbeHost(said.clone()).start().recipient(),
         };
         let config = Config { read_context: false, ..Config::default() };
-        Self { task: LiveTask::new(parts).start(), said, plan, manners, config, main: None, _home: home }
+        let task = LiveTask::new(parts.clone()).start();
+        Self { task, said, plan, manners, config, main: None, parts, home }
     }
 
     /// One whose agent waits after its first turn. What was said is forgotten.
@@ -461,6 +488,42 @@ impl Bench {
         self.manners.lock().unwrap().deaf.clear();
     }
 
+    /// The conversation that the agent was given last.
+    pub(super) fn conversation(&self) -> Option<Envelope> {
+        self.manners.lock().unwrap().given.as_deref().cloned()
+    }
+
+    /// The same, a line for each message.
+    pub(super) fn given(&self) -> Vec<String> {
+        let messages = self.conversation().map(|conversation| conversation.messages).unwrap_or_default();
+        let line = |message: &cofferdam_protocol::session::Message| {
+            format!("{}: {}", message.role, message.content.pieces().collect::<Vec<_>>().join("\n"))
+        };
+        messages.iter().map(line).collect()
+    }
+
+    /// The same task, held anew.
+    pub(super) fn again(mut self) -> Self {
+        self.task = LiveTask::new(self.parts.clone()).start();
+        self
+    }
+
+    /// Damages every copy of the conversation.
+    pub(super) fn damage(&self) {
+        let mut dirs = vec![self.home.path().to_owned()];
+        while let Some(dir) = dirs.pop() {
+            for entry in std::fs::read_dir(dir).unwrap().flatten() {
+                match entry.path() {
+                    path if path.is_dir() => dirs.push(path),
+                    path if path.extension().is_some_and(|ending| ending == "json") => {
+                        std::fs::write(path, "{").unwrap();
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
     /// How the agent was started.
     pub(super) fn started(&self) -> StartAgent {
         self.manners.lock().unwrap().started.clone().unwrap()
@@ -493,7 +556,7 @@ pub(super) fn policy() -> SandboxPolicy {
 fn task() -> TaskSummary {
     TaskSummary {
         id: "t".to_owned(),
-        session_id: "pod-session-1".to_owned(),
+        session_id: format!("pod-session-{SESSION}"),
         main_session_id: String::new(),
         label: "label".to_owned(),
         description: "the task".to_owned(),

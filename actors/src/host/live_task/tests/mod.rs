@@ -4,4 +4,5 @@ mod beginning;
 mod bench;
 mod ends;
 mod limits;
+mod remembering;
 mod turns;

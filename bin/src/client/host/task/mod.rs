@@ -10,9 +10,11 @@ mod presets;
 mod read;
 mod resume;
 mod returning;
+mod rewind;
 mod show;
 mod start;
 mod tell;
+mod turns;
 
 pub(super) use list::moment;
 
@@ -55,6 +57,10 @@ pub(super) enum Verb {
     Open(open::Open),
     /// Print what a task's agent said and did
     Logs(logs::Logs),
+    /// List the turns of a task, and which of them can be gone back to
+    Turns(turns::Turns),
+    /// Bring a task back to what it was before a turn, or take that back
+    Rewind(rewind::Rewind),
     /// List the files of a task
     Files(files::Files),
     /// Print the beginning of a file of a task
@@ -91,6 +97,8 @@ impl Verb {
             Self::Tell(verb) => verb.run(run),
             Self::Open(verb) => verb.run(run),
             Self::Logs(verb) => verb.run(run),
+            Self::Turns(verb) => verb.run(run),
+            Self::Rewind(verb) => verb.run(run),
             Self::Files(verb) => verb.run(run),
             Self::Read(verb) => verb.run(run),
             Self::Return(verb) => verb.run(run),

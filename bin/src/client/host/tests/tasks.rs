@@ -63,6 +63,20 @@ fn host() -> Stub {
             }
             "previewReturn" => ok(ReturnPreview { text: "it is done\x1b[2J".into(), truncated: false }),
             "returnToMain" => ok(Returned { id: "ipp-ret-1".into(), truncated: false }),
+            "listTurns" => ok(TurnList {
+                turns: [1, 2]
+                    .map(|turn| TurnRow {
+                        turn,
+                        at: NOW,
+                        asked: format!("ask {turn}\x1b"),
+                        checkpoint: true,
+                        note: String::new(),
+                    })
+                    .into(),
+                undo: 0,
+            }),
+            "rewindTask" => ok(Rewound { task: done, turn: 2, changed: 3, notes: vec!["a\x1b note".into()] }),
+            "undoRewind" => ok(Rewound { task: done, turn: 2, changed: 1, notes: Vec::new() }),
             other => panic!("{other}"),
         }
     })
@@ -88,6 +102,16 @@ fn results_are_told_in_a_line_or_a_few() {
             "(the first 18 characters of 2.0 KiB)\n",
         ),
         (&["task", "clean", "done", "--yes"], "Removed: pod-done, its record and its files\n", ""),
+        (
+            &["task", "rewind", "done", "--turn", "2", "--yes"],
+            "pod-done is what it was before turn 2 (3 paths changed); --undo takes that back\n",
+            "Note: a\\u{1b} note\n",
+        ),
+        (
+            &["task", "rewind", "done", "--undo", "-y"],
+            "pod-done is what it was before the rewind to turn 2 (1 path changed); --undo takes that back\n",
+            "",
+        ),
         (&["task", "return", "done", "-y"], "Sent to main-1: ipp-ret-1\n", ""),
     ] {
         assert_eq!(host.run(line), ran(0, out, err), "{line:?}");
@@ -116,6 +140,13 @@ fn flags_become_the_args_of_the_method() {
         (&["task", "resume", "pod-d"], "resumeTask", json!({"taskId": "pod-done"})),
         (&["task", "open", "pod-d"], "openTask", json!({"taskId": "pod-done"})),
         (&["task", "logs", "pod-d"], "getTranscript", json!({"taskId": "pod-done", "from": 0})),
+        (&["task", "turns", "pod-d"], "listTurns", json!({"taskId": "pod-done"})),
+        (
+            &["task", "rewind", "pod-d", "--turn", "2", "-y"],
+            "rewindTask",
+            json!({"taskId": "pod-done", "turn": 2}),
+        ),
+        (&["task", "rewind", "pod-d", "--undo", "-y"], "undoRewind", json!({"taskId": "pod-done"})),
         (&["task", "files", "pod-d"], "listFiles", json!({"taskId": "pod-done"})),
         (
             &["task", "read", "d", "a/b", "--max-chars", "300"],

@@ -1,0 +1,124 @@
+//! The turns of a task, and going back to what was before one.
+
+use actix::prelude::{Context, Handler};
+use cofferdam_protocol::host::{ListTurns, RewindTask, Rewound, TurnList, UndoRewind};
+use cofferdam_protocol::pod::{TaskStatus, TaskSummary};
+
+use super::{Answering, HostActor, after, at_once};
+use crate::host::failure::{HostFailure, HostRefusal};
+use crate::host::live_task::Noted;
+use crate::host::memory::{ListKeptTurns, RewindTo, UndoLastRewind, WentBack, Whose};
+use crate::host::messages::Ask;
+use crate::mailbox::Carries;
+
+impl HostActor {
+    /// A task of which something is kept.
+    fn kept_task(&self, id: &str) -> Result<(TaskSummary, Whose), HostFailure> {
+        let task = self.known_task(id)?;
+        let none = || HostRefusal::BadRequest("nothing is kept of that task's turns".to_owned());
+        Ok((task.clone(), Whose::of(task).ok_or_else(none)?))
+    }
+
+    /// The same, if nothing works on it. Until [`HostActor::rewound`] nothing will.
+    fn to_rewind(&mut self, id: &str) -> Result<(TaskSummary, Whose, bool), HostFailure> {
+        let (task, whose) = self.kept_task(id)?;
+        let running = "the task has not ended its turn; wait for its end, or cancel it";
+        let busy = match self.live.get(id) {
+            _ if self.rewinding.contains(id) => Some(HostRefusal::TaskBusy(REWINDING.to_owned())),
+            // It was resumed, and its agent waits to be told something. A turn that begins now comes before this or after it.
+            Some(entry) if entry.agent && task.status == TaskStatus::Starting => None,
+            _ if task.status.is_active() => Some(HostRefusal::TaskRunning(running.to_owned())),
+            Some(entry) if !entry.begun => Some(HostRefusal::TaskBusy(
+                "the task waits for its agent, or its agent is being made ready; try again later".to_owned(),
+            )),
+            _ => None,
+        };
+        if let Some(busy) = busy {
+            return Err(busy.into());
+        }
+        self.rewinding.insert(id.to_owned());
+        Ok((task, whose, self.live.get(id).is_some()))
+    }
+
+    /// It was gone back, or not.
+    fn rewound(
+        &mut self,
+        task: &TaskSummary,
+        done: Result<WentBack, HostFailure>,
+        what: impl FnOnce(u64) -> String,
+    ) -> Result<Rewound, HostFailure> {
+        self.rewinding.remove(&task.id);
+        // Files are not what they were.
+        self.shown.forget();
+        let WentBack { turn, changed, notes } = done?;
+        if let Some(entry) = self.live.get(&task.id) {
+            entry.addr.recipient().do_send(Noted(what(turn)));
+        }
+        self.tell_task(&task.id);
+        Ok(Rewound { task: self.newest_row(task), turn, changed, notes })
+    }
+
+    /// Why nothing may be done with a task now.
+    pub(super) fn if_not_rewinding(&self, id: &str) -> Result<(), HostFailure> {
+        match self.rewinding.contains(id) {
+            true => Err(HostRefusal::TaskBusy(REWINDING.to_owned()).into()),
+            false => Ok(()),
+        }
+    }
+}
+
+const REWINDING: &str = "the task is being brought back to what it was; try again in a moment";
+
+impl Handler<Ask<ListTurns>> for HostActor {
+    type Result = Answering<TurnList>;
+
+    fn handle(&mut self, Ask(request): Ask<ListTurns>, _: &mut Context<Self>) -> Self::Result {
+        let whose = match self.kept_task(&request.task_id) {
+            Ok((_, whose)) => whose,
+            Err(refusal) => return at_once(Err(refusal)),
+        };
+        let listed = self.memory.recipient().send(ListKeptTurns(whose));
+        let listed = async move { listed.await.unwrap_or_else(|_| Err(HostRefusal::Unavailable.into())) };
+        after(listed, |_, listed, _| {
+            let listed = listed?;
+            Ok(TurnList { turns: listed.turns, undo: listed.undo })
+        })
+    }
+}
+
+impl Handler<Ask<RewindTask>> for HostActor {
+    type Result = Answering<Rewound>;
+
+    fn handle(&mut self, Ask(request): Ask<RewindTask>, _: &mut Context<Self>) -> Self::Result {
+        let RewindTask { task_id, turn } = request;
+        let (task, whose, held) = match self.to_rewind(&task_id) {
+            Ok(task) => task,
+            Err(refusal) => return at_once(Err(refusal)),
+        };
+        let rewound = self.memory.recipient().send(RewindTo { whose, turn, held });
+        let rewound = async move { rewound.await.unwrap_or_else(|_| Err(HostRefusal::Unavailable.into())) };
+        after(rewound, move |actor, done, _| {
+            actor.rewound(&task, done, |turn| {
+                format!("files and conversation were brought back to what they were before turn {turn}")
+            })
+        })
+    }
+}
+
+impl Handler<Ask<UndoRewind>> for HostActor {
+    type Result = Answering<Rewound>;
+
+    fn handle(&mut self, Ask(request): Ask<UndoRewind>, _: &mut Context<Self>) -> Self::Result {
+        let (task, whose, held) = match self.to_rewind(&request.task_id) {
+            Ok(task) => task,
+            Err(refusal) => return at_once(Err(refusal)),
+        };
+        let undone = self.memory.recipient().send(UndoLastRewind { whose, held });
+        let undone = async move { undone.await.unwrap_or_else(|_| Err(HostRefusal::Unavailable.into())) };
+        after(undone, move |actor, done, _| {
+            actor.rewound(&task, done, |turn| {
+                format!("files and conversation were brought back to what they were when the rewind to turn {turn} began")
+            })
+        })
+    }
+}

@@ -1,0 +1,233 @@
+//! What is kept before a turn, and after it.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cofferdam_protocol::host::{EntryKind, TurnRow};
+use cofferdam_protocol::pod::TaskId;
+use cofferdam_storage::pod::AgentFile;
+use tokio::sync::OwnedMutexGuard;
+use tokio::time::timeout;
+
+use super::heard::Heard;
+use super::messages::{BeginTurn, Begun, KeptTurns, Remembered, Whose};
+use super::store::Recalled;
+use super::turns::{TurnRecord, Turns};
+use super::{Kept, Slot, past};
+use crate::host::failure::HostFailure;
+
+/// How long checkpoints before a turn may take. The turn begins without them after that.
+const CHECKPOINTS: Duration = Duration::from_secs(60);
+
+type Held = OwnedMutexGuard<Slot>;
+
+impl Kept {
+    /// The task's directory, and what was said before.
+    pub(super) async fn make_ready(&self, whose: &Whose, mut slot: Held) -> Remembered {
+        let mut ready = Remembered::default();
+        if let Err(failure) = self.mend(whose, &mut slot, &mut ready.notes).await {
+            ready.notes.push(failure.message);
+        }
+        let task = whose.task.clone();
+        match self.on_disk(move |dirs| dirs.make(&task).map(|()| dirs.dir(&task))).await {
+            Ok(dir) => ready.dir = dir,
+            Err(error) => ready.notes.push(format!("the agent has no directory of its own: {error}")),
+        }
+        let recalled = self.recall(whose, &slot).await;
+        let trouble = trouble(&recalled);
+        ready.past = recalled.conversation.as_ref().map(past::entries).unwrap_or_default();
+        match recalled.conversation {
+            Some(_) => ready.notes.extend(trouble),
+            None => ready.unreadable = recalled.trouble,
+        }
+        ready
+    }
+
+    /// Keeps what there is before a turn: the conversation's copy first, then checkpoints.
+    pub(super) async fn begin(&self, begin: BeginTurn, mut slot: Held) -> Result<Begun, HostFailure> {
+        let BeginTurn { whose, turn, told } = begin;
+        let mut notes = Vec::new();
+        // Whoever held the task before has said all it had to say of the last turn.
+        slot.open = None;
+        self.mend(&whose, &mut slot, &mut notes).await?;
+        let mut recalled = self.recall(&whose, &slot).await;
+        notes.extend(trouble(&recalled));
+        if recalled.removed {
+            notes.push("the stored conversation was removed; a new one begins".to_owned());
+        }
+        let given = recalled.conversation.take().filter(|conversation| !conversation.messages.is_empty());
+        let copied = match &given {
+            Some(conversation) => self.write_copy(&whose, conversation.clone()).await,
+            None => {
+                let task = whose.task.clone();
+                let cleared = self.on_disk(move |dirs| {
+                    dirs.make(&task)?;
+                    dirs.remove_file(&task, AgentFile::Conversation)
+                });
+                cleared.await.map(drop)
+            }
+        };
+        let given = given.map(Arc::new);
+        slot.open = Some(given.clone());
+        if self.dirs.is_some() {
+            let record = TurnRecord {
+                turn,
+                at: self.now_ms().cast_signed(),
+                asked: told.clone(),
+                ..TurnRecord::default()
+            };
+            let kept = match copied {
+                Err(error) => Err(format!("the copy of the conversation is not written: {error}")),
+                Ok(()) => self.keep_before(&whose, turn).await,
+            };
+            let record = match kept {
+                Ok(kept) => TurnRecord { kept, ..record },
+                Err(why) => {
+                    // That this host takes none at all is no news.
+                    let told = self
+                        .trees
+                        .as_ref()
+                        .map(|_| format!("there is no checkpoint from before this turn: {why}"));
+                    notes.extend(told);
+                    TurnRecord { why, ..record }
+                }
+            };
+            let dir = whose.dir.to_string_lossy().into_owned();
+            let listed = self.change_turns(&whose.task, move |turns| {
+                turns.dir = dir;
+                turns.begin(record, &told);
+            });
+            if let Err(error) = listed.await {
+                notes.push(format!("this turn will not be listed, and cannot be gone back to: {error}"));
+            }
+        }
+        Ok(Begun { conversation: given, notes })
+    }
+
+    /// Stores what was heard of a turn.
+    pub(super) async fn end(&self, whose: &Whose, heard: Heard, mut slot: Held) -> Vec<String> {
+        let given = slot.open.take().flatten();
+        let mut notes = self.add(whose, &mut slot, given, heard).await;
+        if let Err(error) = self.change_turns(&whose.task, |turns| turns.open = None).await {
+            notes.push(format!("the end of the turn is not written down: {error}"));
+        }
+        notes
+    }
+
+    /// What was said and done.
+    pub(super) async fn past(&self, whose: &Whose, mut slot: Held) -> Vec<(EntryKind, String)> {
+        let mut notes = Vec::new();
+        if let Err(failure) = self.mend(whose, &mut slot, &mut notes).await {
+            notes.push(failure.message);
+        }
+        let recalled = self.recall(whose, &slot).await;
+        notes.extend(trouble(&recalled));
+        let mut entries = recalled.conversation.as_ref().map(past::entries).unwrap_or_default();
+        entries.extend(notes.into_iter().map(|note| (EntryKind::Note, note)));
+        entries
+    }
+
+    /// The turns there were.
+    pub(super) async fn list_turns(&self, whose: &Whose, mut slot: Held) -> Result<KeptTurns, HostFailure> {
+        self.mend(whose, &mut slot, &mut Vec::new()).await?;
+        let turns = self.turns(&whose.task).await.map_err(|error| super::rewind::unreadable(&error))?;
+        let row = |record: TurnRecord| TurnRow {
+            turn: record.turn,
+            at: record.at,
+            asked: record.asked,
+            checkpoint: !record.kept.is_empty(),
+            note: record.why,
+        };
+        let undo = turns.undo.map_or(0, |undo| undo.turn);
+        Ok(KeptTurns { turns: turns.turns.into_iter().map(row).collect(), undo })
+    }
+
+    /// Finishes what a host that died has left: a rewind, and a turn that did not end.
+    pub(super) async fn mend(
+        &self,
+        whose: &Whose,
+        slot: &mut Slot,
+        notes: &mut Vec<String>,
+    ) -> Result<(), HostFailure> {
+        if let Some(intent) = self.intent(&whose.task).await? {
+            notes.extend(self.carry_out(whose, slot, intent).await?.notes);
+        }
+        if slot.open.is_some() {
+            return Ok(());
+        }
+        let open = match self.turns(&whose.task).await {
+            Ok(turns) => turns.open,
+            Err(error) => {
+                notes.push(format!("the list of turns cannot be read: {error}"));
+                None
+            }
+        };
+        if let Some(open) = open {
+            notes.extend(self.add(whose, slot, None, Heard::new(open.turn, Some(&open.told))).await);
+            if let Err(error) = self.change_turns(&whose.task, |turns| turns.open = None).await {
+                notes.push(format!("the end of the turn is not written down: {error}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the checkpoints from before a turn. Returns their name.
+    async fn keep_before(&self, whose: &Whose, turn: u64) -> Result<String, String> {
+        let Some(trees) = &self.trees else { return Err("this host takes none".to_owned()) };
+        let Some(agent) = self.agent_dir(&whose.task) else { return Err("this host takes none".to_owned()) };
+        let taken = async {
+            let dirs: [&Path; 2] = [&whose.dir, &agent];
+            let name = trees.free_name(dirs, &format!("turn-{turn}")).await?;
+            let (files, agent) = tokio::join!(trees.keep(dirs[0], &name), trees.keep(dirs[1], &name));
+            files.and(agent).map(|()| name)
+        };
+        let limit = timeout(self.real(CHECKPOINTS), taken);
+        limit.await.unwrap_or_else(|_| Err("it took more than 60 s".to_owned()))
+    }
+
+    /// Where the task's own directory is.
+    pub(super) fn agent_dir(&self, task: &TaskId) -> Option<std::path::PathBuf> {
+        self.dirs.as_ref().map(|dirs| dirs.dir(task))
+    }
+
+    /// The list of turns.
+    pub(super) async fn turns(&self, task: &TaskId) -> io::Result<Turns> {
+        let task = task.clone();
+        let read = self.on_disk(move |dirs| read_turns(dirs.read(&task, AgentFile::Turns)?));
+        Ok(read.await?.unwrap_or_default())
+    }
+
+    /// Changes the list of turns, durably.
+    pub(super) async fn change_turns(
+        &self,
+        task: &TaskId,
+        change: impl FnOnce(&mut Turns) + Send + 'static,
+    ) -> io::Result<()> {
+        let task = task.clone();
+        let changed = self.on_disk(move |dirs| {
+            let mut turns = read_turns(dirs.read(&task, AgentFile::Turns)?)?;
+            let before = turns.clone();
+            change(&mut turns);
+            if turns == before {
+                return Ok(());
+            }
+            dirs.write(&task, AgentFile::Turns, &serde_json::to_vec(&turns).map_err(io::Error::other)?)
+        });
+        changed.await.map(drop)
+    }
+}
+
+fn read_turns(bytes: Option<Vec<u8>>) -> io::Result<Turns> {
+    bytes.map_or_else(|| Ok(Turns::default()), |bytes| Ok(serde_json::from_slice(&bytes)?))
+}
+
+/// What people are told of a conversation that cannot be read.
+fn trouble(recalled: &Recalled) -> Option<String> {
+    let why = recalled.trouble.as_ref()?;
+    Some(match recalled.conversation {
+        Some(_) => format!("the stored conversation cannot be read, and its copy stands for it: {why}"),
+        None => format!("the stored conversation cannot be read, and the agent does not know it: {why}"),
+    })
+}

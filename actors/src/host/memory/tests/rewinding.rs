@@ -1,0 +1,150 @@
+//! Going back, and going forth again.
+
+use cofferdam_protocol::pod::PodErrorCode;
+
+use super::bench::{Bench, Seen};
+
+/// Three turns. What there was before each, and after the last.
+async fn three_turns(bench: &Bench) -> Vec<Seen> {
+    let mut seen = vec![bench.see().await];
+    for (turn, text) in [(1, "one"), (2, "two"), (3, "three")] {
+        assert_eq!(bench.turn(turn, text).await, [""; 0]);
+        seen.push(bench.see().await);
+    }
+    seen
+}
+
+#[actix::test]
+async fn files_home_and_conversation_go_back_together_and_come_back() {
+    let bench = Bench::new().await;
+    let seen = three_turns(&bench).await;
+    assert_eq!(
+        seen[2].said,
+        ["user: ask one", "assistant: answer one", "user: ask two", "assistant: answer two"]
+    );
+    let done = bench.rewind(2).await.unwrap();
+    assert!(done.turn == 2 && done.changed >= 3 && done.notes.is_empty(), "{done:?}");
+    assert_eq!(bench.see().await, seen[1]);
+    // Undone, and that undone.
+    for at in [3, 1, 3] {
+        assert_eq!(bench.undo().await.unwrap().turn, 2);
+        assert_eq!(bench.see().await, seen[at]);
+    }
+    // Rewound again and again, in whatever direction.
+    for (turn, at) in [(3, 2), (1, 0), (2, 1), (2, 1), (3, 2)] {
+        bench.rewind(turn).await.unwrap();
+        assert_eq!(bench.see().await, seen[at], "{turn}");
+    }
+    let undone = bench.undo().await.unwrap();
+    assert_eq!((undone.turn, bench.see().await), (3, seen[1].clone()));
+}
+
+#[actix::test]
+async fn an_agent_that_was_brought_back_knows_no_more_than_it_knew_then() {
+    let bench = Bench::new().await;
+    three_turns(&bench).await;
+    bench.rewind(2).await.unwrap();
+    let begun = bench.begin(4, "more").await.unwrap();
+    assert_eq!(begun.conversation.unwrap().messages.len(), 2);
+    bench.end(crate::host::memory::Heard::new(4, Some("more"))).await;
+    bench.rewind(1).await.unwrap();
+    assert!(bench.begin(5, "more").await.unwrap().conversation.is_none());
+    assert!(!bench.agent("conversation.json").exists());
+}
+
+#[actix::test]
+async fn numbers_only_grow_and_work_that_was_done_since_is_not_lost_by_an_undo() {
+    let bench = Bench::new().await;
+    let seen = three_turns(&bench).await;
+    bench.rewind(2).await.unwrap();
+    bench.turn(4, "four").await;
+    let later = bench.see().await;
+    assert_eq!(later.said.last().unwrap(), "assistant: answer four");
+    bench.undo().await.unwrap();
+    assert_eq!(bench.see().await, seen[3]);
+    bench.undo().await.unwrap();
+    assert_eq!(bench.see().await, later);
+    bench.rewind(4).await.unwrap();
+    assert_eq!(bench.see().await, seen[1]);
+    let turns = bench.turns().await;
+    let rows: Vec<_> = turns.turns.iter().map(|row| (row.turn, row.asked.as_str(), row.checkpoint)).collect();
+    assert_eq!(
+        rows,
+        [(1, "ask one", true), (2, "ask two", true), (3, "ask three", true), (4, "ask four", true)]
+    );
+    assert_eq!(turns.undo, 4);
+}
+
+#[actix::test]
+async fn a_turn_that_came_to_nothing_is_kept_before_anew() {
+    let bench = Bench::new().await;
+    three_turns(&bench).await;
+    bench.begin(4, "in vain").await.unwrap();
+    bench.end(crate::host::memory::Heard::new(4, None)).await;
+    std::fs::write(bench.file("same"), "changed since").unwrap();
+    bench.turn(4, "four").await;
+    bench.rewind(4).await.unwrap();
+    assert_eq!(bench.see().await.files["same"], "changed since");
+    assert_eq!(bench.turns().await.turns.len(), 4);
+}
+
+#[actix::test]
+async fn what_cannot_be_gone_back_to_is_refused_and_says_why() {
+    let bench = Bench::new().await;
+    let refused = bench.undo().await.unwrap_err();
+    assert_eq!(refused.code, PodErrorCode::BadRequest.into());
+    let refused = bench.rewind(1).await.unwrap_err();
+    assert_eq!(refused.code, PodErrorCode::BadRequest.into());
+    bench.begin(1, "one").await.unwrap();
+    let refused = bench.rewind(1).await.unwrap_err();
+    assert_eq!(refused.code, PodErrorCode::TaskRunning.into());
+    bench.end(crate::host::memory::Heard::new(1, Some("one"))).await;
+    bench.rewind(1).await.unwrap();
+}
+
+#[actix::test]
+async fn a_host_that_dies_at_any_moment_of_a_rewind_leaves_all_or_nothing_of_it() {
+    let mut bench = Bench::new().await;
+    let seen = three_turns(&bench).await;
+    let mut finished = 0;
+    for moment in 1.. {
+        bench.fuse.set(moment);
+        let rewound = bench.rewind(2).await;
+        let died = bench.fuse.is_blown();
+        assert!(died || rewound.is_ok(), "{moment}: {rewound:?}");
+        bench.restart();
+        let turns = bench.turns().await;
+        let now = bench.see().await;
+        assert!(!bench.state("pod/rewinds/t.json").exists(), "{moment}");
+        assert!(now == seen[3] || now == seen[1], "{moment}: {now:?}");
+        // Whoever was told that it is done was told the truth.
+        assert!(rewound.is_err() || now == seen[1], "{moment}");
+        if now == seen[1] {
+            finished += i32::from(died);
+            assert_eq!(turns.undo, 2, "{moment}");
+            bench.undo().await.unwrap();
+            assert_eq!(bench.see().await, seen[3], "{moment}");
+        }
+        if !died {
+            assert!(finished > 10, "{finished} of {moment}");
+            return;
+        }
+    }
+}
+
+#[actix::test]
+async fn a_rewind_that_is_unfinished_is_finished_by_the_next_turn() {
+    let mut bench = Bench::new().await;
+    let seen = three_turns(&bench).await;
+    // The store takes nothing any more, so the conversation cannot follow the files.
+    bench.store_fuse.set(0);
+    let unfinished = bench.rewind(2).await.unwrap_err();
+    assert!(unfinished.message.contains("not finished"), "{unfinished:?}");
+    let refused = bench.begin(4, "more").await.unwrap_err();
+    assert!(refused.message.contains("not finished"), "{refused:?}");
+    bench.restart();
+    bench.store_fuse.set(-1);
+    let begun = bench.begin(4, "more").await.unwrap();
+    assert_eq!(begun.conversation.unwrap().messages.len(), 2);
+    assert_eq!(bench.see().await, seen[1]);
+}

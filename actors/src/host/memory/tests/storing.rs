@@ -1,0 +1,148 @@
+//! What is kept of a conversation when something goes wrong.
+
+use cofferdam_protocol::session::{Envelope, Message};
+
+use super::bench::Bench;
+use crate::host::memory::envelope::{Identity, empty};
+use crate::host::memory::heard::message;
+use crate::host::memory::{Heard, MakeReady, ReadPast};
+
+#[actix::test]
+async fn a_store_that_takes_nothing_loses_nothing() {
+    for restarts in [false, true] {
+        let mut bench = Bench::new().await;
+        bench.turn(1, "one").await;
+        bench.store_fuse.set(0);
+        let notes = bench.turn(2, "two").await;
+        assert!(notes.len() == 1 && notes[0].contains("tried again with the next turn"), "{notes:?}");
+        assert_eq!(bench.said().await.len(), 2);
+        if restarts {
+            bench.restart();
+        }
+        bench.store_fuse.set(-1);
+        let begun = bench.begin(3, "three").await.unwrap();
+        assert_eq!(begun.conversation.unwrap().messages.len(), 4);
+        assert_eq!(bench.end(Heard::new(3, Some("three"))).await, [""; 0]);
+        assert_eq!(bench.said().await.len(), 5);
+    }
+}
+
+#[actix::test]
+async fn where_no_disk_takes_anything_a_turn_is_a_turn_all_the_same() {
+    let bench = Bench::new().await;
+    bench.turn(1, "one").await;
+    bench.store_fuse.set(0);
+    bench.fuse.set(0);
+    let begun = bench.begin(2, "two").await.unwrap();
+    assert_eq!(begun.conversation.unwrap().messages.len(), 2);
+    assert!(begun.notes.iter().any(|note| note.contains("cannot be gone back to")), "{:?}", begun.notes);
+    let mut heard = Heard::new(2, Some("two"));
+    heard.said("answer two");
+    assert!(bench.end(heard).await.len() >= 2);
+    // As long as the host lives it remembers.
+    bench.store_fuse.set(-1);
+    bench.fuse.set(-1);
+    assert_eq!(bench.begin(3, "three").await.unwrap().conversation.unwrap().messages.len(), 4);
+    bench.end(Heard::new(3, Some("three"))).await;
+    assert_eq!(bench.said().await.len(), 5);
+}
+
+#[actix::test]
+async fn of_a_turn_that_ran_when_the_host_died_is_known_what_was_asked() {
+    let mut bench = Bench::new().await;
+    bench.turn(1, "one").await;
+    bench.begin(2, "never answered").await.unwrap();
+    bench.restart();
+    let past = bench.ask(ReadPast(bench.whose.clone())).await;
+    assert_eq!(past.last().unwrap().1, "never answered");
+    assert_eq!(bench.said().await.last().unwrap(), "user: never answered");
+    // Once.
+    bench.restart();
+    bench.turn(3, "three").await;
+    assert_eq!(bench.said().await.len(), 5);
+}
+
+#[actix::test]
+async fn of_a_damaged_conversation_the_copy_stands_in_and_without_one_that_is_said() {
+    let bench = Bench::new().await;
+    bench.turn(1, "one").await;
+    std::fs::write(bench.stored(), "{").unwrap();
+    let ready = bench.ask(MakeReady(bench.whose.clone())).await;
+    assert!(ready.unreadable.is_none() && ready.notes[0].contains("its copy stands for it"), "{ready:?}");
+    assert_eq!(ready.past.len(), 3);
+    let begun = bench.begin(2, "two").await.unwrap();
+    assert_eq!(begun.conversation.unwrap().messages.len(), 2);
+    bench.end(Heard::new(2, Some("two"))).await;
+    std::fs::write(bench.agent("conversation.json"), "{").unwrap();
+    let ready = bench.ask(MakeReady(bench.whose.clone())).await;
+    assert!(ready.unreadable.is_some(), "{ready:?}");
+    assert_eq!(std::fs::read_to_string(bench.stored()).unwrap(), "{");
+}
+
+#[actix::test]
+async fn what_somebody_has_removed_does_not_come_back() {
+    let bench = Bench::new().await;
+    bench.turn(1, "one").await;
+    let clear = cofferdam_protocol::session::ClearRequest {
+        workspace_scope: bench.whose.root.display().to_string(),
+        session_ids: vec![super::bench::SESSION.to_owned()],
+        protected_session_ids: Vec::new(),
+    };
+    bench.sessions.ask(crate::session::ClearSessions(clear, Vec::new())).await.unwrap();
+    let begun = bench.begin(2, "two").await.unwrap();
+    assert!(begun.conversation.is_none() && begun.notes[0].contains("was removed"), "{begun:?}");
+    bench.end(Heard::new(2, Some("two"))).await;
+    assert_eq!(bench.said().await, ["user: two"]);
+}
+
+#[actix::test]
+async fn what_an_agent_says_the_conversation_is_is_stored_under_the_tasks_name() {
+    let bench = Bench::new().await;
+    let own = |messages: &[&str]| {
+        let identity = Identity { session_id: "another".to_owned(), scope: "/elsewhere".to_owned() };
+        let messages: Vec<Message> =
+            messages.iter().map(|text| message("user", (*text).to_owned())).collect();
+        Box::new(Envelope { messages, generation: 70, ..empty(&identity, 1) })
+    };
+    for (turn, messages, noted) in [
+        (1, &["a"][..], false),
+        (2, &["a", "b token=ghp_0123456789012345678901234567890123456789"], false),
+        (3, &["c"], true),
+    ] {
+        bench.begin(turn, "told").await.unwrap();
+        let mut heard = Heard::new(turn, Some("told"));
+        heard.keeps(own(messages));
+        let notes = bench.end(heard).await;
+        assert_eq!(notes.iter().any(|note| note.contains("does not begin with")), noted, "{notes:?}");
+        assert_eq!(bench.said().await.len(), messages.len());
+    }
+    assert_eq!(bench.said().await, ["user: c"]);
+    // One that has less than what it was given says nothing: what was heard counts.
+    bench.begin(4, "told").await.unwrap();
+    let mut heard = Heard::new(4, Some("told"));
+    heard.keeps(own(&[]));
+    bench.end(heard).await;
+    assert_eq!(bench.said().await, ["user: c", "user: told"]);
+}
+
+#[actix::test]
+async fn what_another_program_wrote_meanwhile_stays() {
+    let bench = Bench::new().await;
+    bench.turn(1, "one").await;
+    let given = bench.begin(2, "two").await.unwrap().conversation.unwrap();
+    let mut other = given.as_ref().clone();
+    other.messages.push(message("user", "from elsewhere".to_owned()));
+    let workspace = bench.whose.root.clone();
+    let open = crate::session::OpenStore { workspace, project_settings: false };
+    let store = bench.sessions.ask(open).await.unwrap().store.unwrap();
+    bench
+        .sessions
+        .ask(crate::session::PersistSession { store, envelope: other })
+        .await
+        .unwrap()
+        .result
+        .unwrap();
+    bench.end(Heard::new(2, Some("two"))).await;
+    let said = bench.said().await;
+    assert_eq!(said[2..], ["user: from elsewhere", "user: two"]);
+}

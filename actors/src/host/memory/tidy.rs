@@ -1,0 +1,86 @@
+//! What goes with a task, and what a host that died has left.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use actix::prelude::Recipient;
+use cofferdam_protocol::pod::TaskId;
+use tokio::sync::{Mutex, OwnedMutexGuard};
+
+use super::messages::{ForgetTask, Whose};
+use super::{Kept, Slot};
+
+impl Kept {
+    /// Forgets the checkpoints of a task, and what else is kept of it if its record has gone.
+    pub(super) async fn forget(&self, forget: ForgetTask, mut slot: OwnedMutexGuard<Slot>) -> Vec<String> {
+        let ForgetTask { task, dir, record, .. } = forget;
+        let Ok(task) = TaskId::new(task) else { return Vec::new() };
+        let mut notes = Vec::new();
+        if let (Some(trees), Some(agent)) = (&self.trees, self.agent_dir(&task)) {
+            for dir in [dir.as_path(), &agent].into_iter().filter(|dir| dir.is_absolute()) {
+                if let Err(why) = trees.forget(dir).await {
+                    notes.push(format!("checkpoints of {} are left: {why}", dir.display()));
+                }
+            }
+        }
+        let left = match record {
+            true => {
+                *slot = Slot::default();
+                let removed = task.clone();
+                self.on_disk(move |dirs| dirs.remove(&removed)).await.map(drop)
+            }
+            false => {
+                let forgotten = self.change_turns(&task, |turns| {
+                    turns.undo = None;
+                    for record in turns.turns.iter_mut().filter(|record| !record.kept.is_empty()) {
+                        record.kept.clear();
+                        record.why =
+                            "the task's files were removed, and its checkpoints with them".to_owned();
+                    }
+                });
+                forgotten.await
+            }
+        };
+        if let Err(error) = left {
+            notes.push(format!("what was kept of {task} is left, or some of it: {error}"));
+        }
+        notes
+    }
+
+    /// Finishes rewinds and turns, and has removed what was kept of tasks that are no more.
+    pub(super) async fn tidy(
+        &self,
+        tasks: Vec<(Arc<Mutex<Slot>>, Whose)>,
+        all: Option<Vec<String>>,
+        forget: Recipient<ForgetTask>,
+    ) -> Vec<String> {
+        let found = match self.on_disk(|dirs| dirs.tasks()).await {
+            Ok(found) => found.unwrap_or_default(),
+            Err(error) => return vec![format!("what is kept of tasks cannot be listed: {error}")],
+        };
+        let mut notes = Vec::new();
+        for (slot, whose) in tasks {
+            if found.binary_search(&whose.task).is_err() {
+                continue;
+            }
+            let mut slot = slot.lock_owned().await;
+            let mut said = Vec::new();
+            if let Err(failure) = self.mend(&whose, &mut slot, &mut said).await {
+                said.push(failure.message);
+            }
+            notes.extend(said.into_iter().map(|note| format!("{}: {note}", whose.task)));
+        }
+        // That there are no tasks at all may as well be the loss of a database: it proves nothing.
+        let all: HashSet<String> = all.unwrap_or_default().into_iter().collect();
+        if all.is_empty() {
+            return notes;
+        }
+        for task in found.into_iter().filter(|task| !all.contains(task.as_str())) {
+            let dir = self.turns(&task).await.map(|turns| PathBuf::from(turns.dir)).unwrap_or_default();
+            let gone = ForgetTask { task: task.into(), dir, record: true, unless_used: true };
+            notes.extend(forget.send(gone).await.unwrap_or_default());
+        }
+        notes
+    }
+}

@@ -1,0 +1,91 @@
+//! The turns there were, as a file beside the agent's directory: it is not taken back with that, so numbers only grow.
+
+use cofferdam_protocol::pod::cut;
+use serde::{Deserialize, Serialize};
+
+/// The most turns that are listed; the oldest go first.
+const TURNS: usize = 1000;
+/// The most of what was asked, in UTF-16 units.
+const ASKED: usize = 200;
+
+/// The file. What is not there is as it would be by default, so that later versions can add to it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Turns {
+    /// Where the task works: for whoever finds this when its record has gone.
+    pub(super) dir: String,
+    /// Oldest first.
+    pub(super) turns: Vec<TurnRecord>,
+    /// The turn that runs, or ran when the host died.
+    pub(super) open: Option<OpenTurn>,
+    /// The checkpoint from before the last rewind, or before that was undone: what undoing it leads to.
+    pub(super) undo: Option<Undo>,
+    /// How many rewinds there were.
+    pub(super) rewinds: u64,
+}
+
+/// A turn.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct TurnRecord {
+    /// Its number.
+    pub(super) turn: u64,
+    /// When it began, in milliseconds since the epoch.
+    pub(super) at: i64,
+    /// The beginning of what was asked.
+    pub(super) asked: String,
+    /// The checkpoint from before it; empty: there is none.
+    pub(super) kept: String,
+    /// Why there is none.
+    pub(super) why: String,
+}
+
+/// A turn that has not ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct OpenTurn {
+    /// Its number.
+    pub(super) turn: u64,
+    /// What was asked, whole.
+    pub(super) told: String,
+}
+
+/// What undoing the last rewind leads to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Undo {
+    /// The checkpoint.
+    pub(super) kept: String,
+    /// The turn before which the rewind led.
+    pub(super) turn: u64,
+}
+
+impl Turns {
+    /// A turn begins. One of the same number came to nothing, and is replaced.
+    pub(super) fn begin(&mut self, record: TurnRecord, told: &str) {
+        let asked = cut(&record.asked, ASKED).to_owned();
+        self.open = Some(OpenTurn { turn: record.turn, told: told.to_owned() });
+        self.turns.retain(|other| other.turn != record.turn);
+        self.turns.push(TurnRecord { asked, ..record });
+        let excess = self.turns.len().saturating_sub(TURNS);
+        self.turns.drain(..excess);
+    }
+
+    /// The record of a turn.
+    pub(super) fn get(&self, turn: u64) -> Option<&TurnRecord> {
+        self.turns.iter().find(|record| record.turn == turn)
+    }
+}
+
+/// A rewind under way, as a file: what is done first, and what then. Each step can be done again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Intent {
+    /// The checkpoint that is taken of what there is now.
+    pub(super) keep: String,
+    /// The checkpoint that is gone back to.
+    pub(super) target: String,
+    /// The turn before which that was; of an undo, the one before which the rewind led that is undone.
+    pub(super) turn: u64,
+    /// Whether it undoes a rewind.
+    pub(super) undo: bool,
+}
