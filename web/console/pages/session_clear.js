@@ -16,9 +16,10 @@ const PAGE = 20;
 
 /** `only` are the sessions to remove; empty: all of the scope. `known` are those whose first prompt is known. */
 export function Clear({ scope, only, known, close, done }) {
-  const plan = useLoad((signal) => (only.length ? only.map((of) => of.session_id) : planOf(scope, signal)), [scope]);
+  const plan = useLoad((signal) => (only.length ? onlyThese(only) : planOf(scope, signal)), [scope]);
   const [skipped, setSkipped] = useState(null);
-  const ids = plan.data ?? [];
+  const ids = plan.data?.ids ?? [];
+  const kept = plan.data?.kept ?? [];
   const { rows, pager } = usePages(ids, PAGE);
   const prompts = new Map(known.map((of) => [of.session_id, of.first_prompt]));
   const finish = () => {
@@ -27,15 +28,15 @@ export function Clear({ scope, only, known, close, done }) {
   };
   const work = async () => {
     let deleted = 0;
-    const kept = [];
+    const refused = [];
     for (let at = 0; at < ids.length; at += BATCH) {
       const session_ids = ids.slice(at, at + BATCH);
       const cleared = await post('/session/clear', { workspace_scope: scope, session_ids, protected_session_ids: [] });
       deleted += cleared.deleted.length;
-      kept.push(...cleared.skipped);
+      refused.push(...cleared.skipped);
     }
     toast(t('clear.done', { count: deleted }));
-    if (kept.length) setSkipped(kept);
+    if (refused.length) setSkipped(refused);
     else finish();
   };
   if (skipped) {
@@ -67,6 +68,7 @@ export function Clear({ scope, only, known, close, done }) {
     <${Problem} failure=${plan.failure} retry=${plan.reload} />
     ${plan.loading && html`<p role="status">${t('clear.planning')}</p>`}
     ${plan.data && !ids.length && html`<p data-testid="plan">${t('clear.none')}</p>`}
+    ${kept.length > 0 && html`<p class="hint" data-testid="kept">${t('clear.kept', { count: kept.length })}</p>`}
     ${ids.length > 0 &&
     html`<p data-testid="plan"><strong>${t('clear.what', { count: ids.length })}</strong> <${Path} of=${scope} /></p>
       <ul class="items">
@@ -81,15 +83,19 @@ export function Clear({ scope, only, known, close, done }) {
   <//>`;
 }
 
-/** All ids of the plan, page by page. */
+const onlyThese = (sessions) => ({ ids: sessions.map((of) => of.session_id), kept: [] });
+
+/** All ids of the plan, page by page; those that are kept have agents that go on with them. */
 async function planOf(workspace_scope, signal) {
   const ids = [];
+  let kept = [];
   let cursor = null;
   do {
     const asked = { workspace_scope, protected_session_ids: [], limit: 4096, ...(cursor ? { cursor } : {}) };
     const page = await post('/session/prepare-clear-all', asked, { signal });
     ids.push(...page.session_ids);
+    kept = page.protected_session_ids;
     cursor = page.next_cursor;
   } while (cursor);
-  return ids;
+  return { ids, kept };
 }
