@@ -38,6 +38,8 @@ pub(super) struct Seed {
     pub(super) warning: Option<String>,
     id: SessionId,
     generation: u64,
+    /// What the stored conversation does not have, and gets for the program alone.
+    lent: Option<Message>,
 }
 
 /// What the program has made of the conversation.
@@ -59,7 +61,8 @@ impl Beginning {
             .into_os_string()
             .into_string()
             .map_err(|path| format!("the sandbox root {} is not UTF-8", path.display()))?;
-        let envelope = self.envelope(&workspace);
+        let (envelope, added) = self.envelope(&workspace);
+        let lent = added.filter(|_| self.stored.is_some());
         let session = envelope.write().map_err(|error| {
             format!("the conversation is too long to go on with: {error}; start a new task")
         })?;
@@ -72,11 +75,12 @@ impl Beginning {
         let content = [home_file(settings.as_bytes()), home_file(&session)];
         let content = content.into_iter().collect::<io::Result<Vec<_>>>();
         let content = content.map_err(|error| format!("there is no memory for the conversation: {error}"))?;
-        Ok(Seed { workspace, files, content, warning, id: self.id, generation: envelope.generation })
+        Ok(Seed { workspace, files, content, warning, id: self.id, generation: envelope.generation, lent })
     }
 
-    /// The conversation as the program gets it: in this scope, written at least once, and with the system prompt.
-    fn envelope(&self, workspace: &str) -> Envelope {
+    /// The conversation as the program gets it: in this scope, written at least once, and with the system prompt. And that, if it
+    /// was not in it.
+    fn envelope(&self, workspace: &str) -> (Envelope, Option<Message>) {
         let mut envelope = self.stored.clone().unwrap_or_else(|| Envelope {
             schema_version: SCHEMA_VERSION,
             session_id: String::new(),
@@ -94,18 +98,14 @@ impl Beginning {
         envelope.generation = envelope.generation.max(1);
         let told = envelope.messages.iter().any(|message| message.role == "system");
         // A summary counts messages from the first.
-        if !told && envelope.compaction.is_none() && !self.system_prompt.is_empty() {
-            let content = Content::Text(self.system_prompt.clone());
-            let system = Message {
-                role: "system".to_owned(),
-                content,
-                tool_call_id: None,
-                name: None,
-                tool_calls: None,
-            };
-            envelope.messages.insert(0, system);
+        if told || envelope.compaction.is_some() || self.system_prompt.is_empty() {
+            return (envelope, None);
         }
-        envelope
+        let content = Content::Text(self.system_prompt.clone());
+        let role = "system".to_owned();
+        let system = Message { role, content, tool_call_id: None, name: None, tool_calls: None };
+        envelope.messages.insert(0, system.clone());
+        (envelope, Some(system))
     }
 }
 
@@ -125,7 +125,16 @@ impl Seed {
         });
         match read {
             Ok(envelope) if envelope.generation == self.generation => Back::Untouched,
-            Ok(envelope) => Back::Stored(Box::new(envelope)),
+            Ok(mut envelope) => {
+                // So that it goes on from what is stored.
+                if self.lent.is_some()
+                    && envelope.messages.first() == self.lent.as_ref()
+                    && envelope.compaction.is_none()
+                {
+                    envelope.messages.remove(0);
+                }
+                Back::Stored(Box::new(envelope))
+            }
             Err(why) => Back::Unusable(why),
         }
     }

@@ -231,6 +231,23 @@ fn a_conversation_is_begun_with_the_system_prompt_and_gone_on_with_as_it_is_stor
 }
 
 #[test]
+fn a_stored_conversation_that_was_never_told_where_the_agent_is_is_told_without_keeping_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let begun = given(&beginning(dir.path(), None).seed().unwrap());
+    let mut said = begun.messages[0].clone();
+    said.role = "user".to_owned();
+    let heard = Envelope { messages: vec![said.clone()], ..begun.clone() };
+    let seed = beginning(dir.path(), Some(heard)).seed().unwrap();
+    let mut told = given(&seed);
+    assert_eq!(told.messages, [begun.messages[0].clone(), said.clone()]);
+    told.messages.push(said.clone());
+    told.generation += 1;
+    left(&seed, &told.write().unwrap());
+    let Back::Stored(stored) = seed.back(Some(&None), 8) else { panic!("it was not stored") };
+    assert_eq!(stored.messages, [said.clone(), said]);
+}
+
+#[test]
 fn only_what_was_written_into_this_conversation_comes_back() {
     let dir = tempfile::tempdir().unwrap();
     let seed = beginning(dir.path(), None).seed().unwrap();
