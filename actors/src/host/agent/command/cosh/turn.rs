@@ -158,9 +158,15 @@ impl CommandParts {
         let job = self.cosh(program, facts, &seed, talk).map_err(|error| error.to_string())?;
         let ran = run(job, told, tell).await;
         let returned = ran.as_ref().ok().and_then(|ran| ran.returned.get(seed.session()?)).cloned();
-        let now = self.now_ms();
-        let back = spawn_blocking(move || seed.back(returned.as_ref(), now)).await;
-        let back = back.unwrap_or_else(|_| Back::Unusable("it cannot be read".to_owned()));
+        let back = match &ran {
+            // No program had it.
+            Ok(Ran { exited: None, failure: Some(_), .. }) | Err(_) => Back::Untouched,
+            Ok(_) => {
+                let now = self.now_ms();
+                let back = spawn_blocking(move || seed.back(returned.as_ref(), now)).await;
+                back.unwrap_or_else(|_| Back::Unusable("it cannot be read".to_owned()))
+            }
+        };
         Ok(Carried { ran, back })
     }
 
