@@ -28,7 +28,8 @@ export default function TaskPage({ id, part = 'conversation' }) {
   const [cleaning, setCleaning] = useState(null);
   const cancel = useAction(async () => putTask((await call('cancelTask', { taskId: id })).task));
   const files = useLoad((signal) => call('listFiles', { taskId: id }, { signal }), [id, task?.status, task?.turns]);
-  useEffect(() => watch(id), [id]);
+  const there = task !== undefined;
+  useEffect(() => (there ? watch(id) : undefined), [id, there]);
   useEffect(() => {
     let here = true;
     call('openTask', { taskId: id }).then(
