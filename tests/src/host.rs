@@ -163,6 +163,11 @@ impl HostSite {
         self.path("pods")
     }
 
+    /// Another program, as whoever has the daemon of this place.
+    pub fn program(&self, name: &str) -> Command {
+        self.site.command(name)
+    }
+
     /// `cofferdam` with these arguments, for the daemon of this place.
     pub fn command(&self, arguments: &[&str]) -> Command {
         self.site.cofferdam(arguments)

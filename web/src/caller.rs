@@ -6,8 +6,10 @@ use actix_web::dev::Payload;
 use actix_web::http::StatusCode;
 use actix_web::{FromRequest, HttpMessage, HttpRequest};
 use cofferdam_storage::peer::Peer;
+use cofferdam_storage::sandbox::NOT_SERVED;
 use percent_encoding::percent_decode_str;
 
+use crate::access::Sandboxed;
 use crate::error::ApiError;
 
 /// The peer in whose name a request is carried out.
@@ -22,6 +24,9 @@ impl FromRequest for Caller {
         let peer = of_request.or_else(|| request.conn_data::<Peer>().cloned());
         ready(match peer {
             Some(peer) => Ok(Self(peer)),
+            None if request.conn_data::<Sandboxed>().is_some() => {
+                Err(ApiError::new(StatusCode::FORBIDDEN, "Forbidden", NOT_SERVED))
+            }
             None => Err(ApiError::new(StatusCode::FORBIDDEN, "Forbidden", &"it is not known who asks")),
         })
     }

@@ -22,7 +22,7 @@ mod pod;
 mod session;
 pub mod tcp;
 
-pub use access::Access;
+pub use access::{Access, Sandboxed};
 pub use api::{OPENAPI, Services, scope};
 pub use console::{Console, ConsoleLink, LinkPlace, SignedOut};
 pub use error::ErrorReport;

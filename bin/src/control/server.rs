@@ -8,7 +8,8 @@ use actix_web::dev::{Extensions, Server};
 use actix_web::rt::net::UnixStream;
 use actix_web::{App, HttpServer};
 use cofferdam_storage::peer::Peer;
-use cofferdam_web::Services;
+use cofferdam_storage::sandbox;
+use cofferdam_web::{Sandboxed, Services};
 
 use crate::socket::{self, trusted};
 
@@ -30,15 +31,19 @@ pub(crate) fn serve(listener: UnixListener, services: Services) -> std::io::Resu
 
 /// Tells the API who connected. Of anybody but this user and root it is told nothing, and the API refuses.
 fn introduce(connection: &dyn Any, data: &mut Extensions) {
-    let stream = connection.downcast_ref::<UnixStream>();
-    match stream.map(Peer::of_socket) {
-        Some(Ok(peer)) => match trusted(&peer) {
+    let Some(stream) = connection.downcast_ref::<UnixStream>() else { return };
+    // Who cannot be told is none that can be served.
+    if sandbox::is_peer(stream).unwrap_or(true) {
+        data.insert(Sandboxed);
+        return;
+    }
+    match Peer::of_socket(stream) {
+        Ok(peer) => match trusted(&peer) {
             Some(peer) => {
                 data.insert(peer);
             }
             None => tracing::warn!(uid = peer.uid, "a stranger reached the control socket"),
         },
-        Some(Err(error)) => tracing::warn!(%error, "cannot tell who reached the control socket"),
-        None => {}
+        Err(error) => tracing::warn!(%error, "cannot tell who reached the control socket"),
     }
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use cofferdam_protocol::ckpt::{WsCkptErrorCode, WsCkptResponse, write_message};
 use cofferdam_storage::peer::Peer;
+use cofferdam_storage::sandbox::{self, NOT_SERVED};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
@@ -129,7 +130,11 @@ fn admit(
     guests: &Guests,
     limits: &Limits,
 ) -> Result<(Peer, Option<Seat>), String> {
-    let peer = Peer::of_socket(stream).map_err(|error| format!("cannot tell who is asking: {error}"))?;
+    let unknown = |error| format!("cannot tell who is asking: {error}");
+    let peer = Peer::of_socket(stream).map_err(unknown)?;
+    if sandbox::is_peer(stream).map_err(unknown)? {
+        return Err(NOT_SERVED.to_owned());
+    }
     if let Some(peer) = trusted(&peer) {
         return Ok((peer, None));
     }

@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio as ChildStdio};
 
 use super::link::{Stdio, send_order};
 use super::order::Order;
+use super::pods;
 
 /// The hidden subcommand of `cofferdam` that is a supervisor.
 pub const SUBCOMMAND: &str = "pod-supervisor";
@@ -31,7 +32,8 @@ pub fn launch(mut command: Command, order: &Order, stdio: Stdio, files: &[OwnedF
     let mut supervisor = command.spawn()?;
     // Dropped now: the command holds the other end, and an end is to be seen.
     drop(command);
-    if let Err(error) = send_order(&link, order, &stdio, files) {
+    // Before anything of it can run.
+    if let Err(error) = pods::count(&supervisor).and_then(|()| send_order(&link, order, &stdio, files)) {
         drop(link);
         supervisor.wait()?;
         return Err(error);

@@ -29,6 +29,7 @@ mod link;
 mod namespaces;
 mod order;
 mod places;
+mod pods;
 mod probe;
 mod processes;
 mod seccomp;
@@ -44,6 +45,6 @@ pub use order::{
     Program, Report,
 };
 pub use places::default_hidden;
+pub use pods::{NOT_SERVED, hold_socket, is_any, is_peer};
 pub use probe::not_stopped;
-pub use processes::descends_from;
 pub use supervise::supervise;

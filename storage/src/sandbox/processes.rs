@@ -11,50 +11,66 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, getpid, pidfd_open, pidfd_send_signal, wait,
 };
 
-/// Every descendant of this process that can be seen.
-fn descendants() -> Vec<Pid> {
+/// Every process that can be seen.
+pub(super) fn all() -> impl Iterator<Item = i32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str().and_then(|name| name.parse().ok()))
+}
+
+/// These processes and every descendant of theirs that can be seen.
+pub(super) fn below(roots: &[u32]) -> Vec<i32> {
     let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
-    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+    for pid in all() {
         if let Some(parent) = parent_of(pid) {
             children.entry(parent).or_default().push(pid);
         }
     }
-    let mut found = Vec::new();
-    let mut ahead = vec![getpid().as_raw_nonzero().get()];
-    let mut seen = HashSet::new();
-    while let Some(pid) = ahead.pop() {
-        for child in children.get(&pid).into_iter().flatten().filter(|child| seen.insert(**child)) {
-            ahead.push(*child);
-            found.extend(Pid::from_raw(*child));
-        }
+    let mut found: Vec<i32> = roots.iter().filter_map(|pid| i32::try_from(*pid).ok()).collect();
+    let mut seen: HashSet<i32> = found.iter().copied().collect();
+    let mut at = 0;
+    while let Some(pid) = found.get(at) {
+        at += 1;
+        found.extend(children.get(pid).into_iter().flatten().filter(|child| seen.insert(**child)));
     }
     found
 }
 
+/// Every descendant of this process that can be seen.
+fn descendants() -> Vec<Pid> {
+    let own = getpid().as_raw_nonzero().get();
+    let below = below(&[own.unsigned_abs()]).into_iter();
+    below.filter(|pid| *pid != own).filter_map(Pid::from_raw).collect()
+}
+
 /// The parent of a process that has not ended.
-fn parent_of(pid: i32) -> Option<i32> {
+pub(super) fn parent_of(pid: i32) -> Option<i32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name may hold anything; the fields begin behind its last bracket.
     let mut fields = stat[stat.rfind(')')? + 1..].split_ascii_whitespace();
     let (state, parent) = (fields.next()?, fields.next()?);
-    (!matches!(state, "Z" | "X")).then(|| parent.parse().ok())?
+    // A program whose first thread has ended goes on in its others.
+    let mut threads = || fields.nth(15).and_then(|threads| threads.parse::<u32>().ok());
+    let has_ended = state == "X" || (state == "Z" && threads().is_none_or(|threads| threads < 2));
+    (!has_ended).then(|| parent.parse().ok())?
 }
 
-/// Whether a process is, or descends from, one of `ancestors`, as far as /proc shows.
-pub fn descends_from(pid: u32, ancestors: &[u32]) -> bool {
-    let mut at = pid;
-    // Every process has fewer ancestors than that.
-    for _ in 0..4096 {
-        if ancestors.contains(&at) {
-            return true;
+/// Whether a process is, or descends from, one of `ancestors`, as far as /proc shows. Nothing if it has ended, or its ancestors
+/// come and go faster than one can look.
+pub(super) fn descends_from(pid: u32, ancestors: &[u32]) -> Option<bool> {
+    const TRIES: usize = 16;
+    (0..TRIES).find_map(|_| {
+        let mut at = pid;
+        loop {
+            if ancestors.contains(&at) {
+                return Some(true);
+            }
+            // One that ends on the way has given its children to another, perhaps to one of those.
+            match u32::try_from(parent_of(i32::try_from(at).ok()?)?).ok()? {
+                0 => return Some(false),
+                parent => at = parent,
+            }
         }
-        match i32::try_from(at).ok().and_then(parent_of).and_then(|parent| u32::try_from(parent).ok()) {
-            Some(parent) if parent != 0 => at = parent,
-            _ => return false,
-        }
-    }
-    false
+    })
 }
 
 /// Sends a signal to every descendant, once.
@@ -103,10 +119,37 @@ mod tests {
     fn a_process_descends_from_its_parent_and_from_itself_but_not_from_its_child() {
         let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
         let (own, theirs) = (std::process::id(), child.id());
-        assert!(descends_from(theirs, &[own]) && descends_from(own, &[own]));
-        assert!(!descends_from(own, &[theirs]) && !descends_from(own, &[]));
+        for (pid, ancestors, expected) in
+            [(theirs, &[own][..], true), (own, &[own], true), (own, &[theirs], false), (own, &[], false)]
+        {
+            assert_eq!(descends_from(pid, ancestors), Some(expected), "{pid} {ancestors:?}");
+        }
         assert!(descendants().iter().any(|pid| pid.as_raw_nonzero().get() as u32 == theirs));
         drop(child.stdin.take());
+        child.wait().unwrap();
+        assert_eq!(descends_from(theirs, &[own]), None, "it has ended");
+    }
+
+    #[test]
+    fn a_program_whose_first_thread_has_ended_has_not_ended() {
+        let script = "import ctypes, sys, threading\n\
+                      threading.Thread(target=sys.stdin.read).start()\n\
+                      print('ready', flush=True)\n\
+                      ctypes.CDLL(None).syscall(ctypes.c_long(int(sys.argv[1])), 0)";
+        let exit = libc::SYS_exit.to_string();
+        let mut python = Command::new("python3");
+        let Ok(mut child) =
+            python.args(["-c", script, &exit]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()
+        else {
+            return cofferdam_tests::skipped(format_args!("there is no python3"));
+        };
+        let state = || fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
+        while !state().contains(") Z ") {
+            std::thread::yield_now();
+        }
+        assert_eq!(descends_from(child.id(), &[std::process::id()]), Some(true));
+        assert!(below(&[std::process::id()]).contains(&(child.id() as i32)));
+        child.kill().unwrap();
         child.wait().unwrap();
     }
 }

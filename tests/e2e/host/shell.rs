@@ -3,8 +3,9 @@
 use std::fs;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use cofferdam_storage::sandbox::NOT_SERVED;
 use cofferdam_tests::host::HostSite;
-use cofferdam_tests::site::Daemon as Served;
+use cofferdam_tests::site::{Daemon as Served, run};
 use cofferdam_tests::{files, skip};
 use serde_json::Value;
 
@@ -219,12 +220,43 @@ fn our_own_sockets_are_out_of_reach(site: HostSite) {
         let ran = site.run(&["task", "run", &script, "--wait"]);
         assert!(ran.code == 1 && !ran.stdout.contains("reached"), "{script}: {ran:?}");
     }
+    // While something runs in a sandbox, so that the daemon looks who asks.
+    site.ok(&["config", "set", "maxConcurrent=2"]);
+    let time = own_time();
+    site.ok(&["task", "run", &format!("sleep {time}")]);
+    while !runs(&time) {
+        std::thread::yield_now();
+    }
+    for request in [
+        "GET /isolation-pod/status",
+        "GET /isolation-pod/bootstrap",
+        "GET /api/v1/openapi.json",
+        "POST /isolation-pod/api",
+        "GET /login",
+    ] {
+        let text = format!(
+            r"{request} HTTP/1.1\r\nHost: {address}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+        );
+        let script = format!("exec 3<>/dev/tcp/127.0.0.1/{port}; printf '{text}' >&3; cat <&3");
+        let ran = site.run(&["task", "run", &script, "--wait"]);
+        assert!(ran.stdout.starts_with("HTTP/1.1 403"), "{request}: {ran:?}");
+        assert!(ran.stdout.contains(NOT_SERVED), "{request}: {ran:?}");
+        let user = run(site.program("bash").args(["-c", &script]));
+        assert!(user.stdout.starts_with("HTTP/1.1 ") && !user.stdout.contains(NOT_SERVED), "{user:?}");
+        if request.ends_with("/status") {
+            assert!(user.stdout.starts_with("HTTP/1.1 200"), "{user:?}");
+        }
+    }
+    assert!(runs(&time));
+    // One that lets nobody see what it has open.
     let script = format!(
-        "exec 3<>/dev/tcp/127.0.0.1/{port}; printf 'POST /isolation-pod/api HTTP/1.1\\r\\nHost: {address}\\r\\n\
-         Content-Type: application/json\\r\\nContent-Length: 2\\r\\nConnection: close\\r\\n\\r\\n{{}}' >&3; head -n 1 <&3"
+        "/usr/bin/python3 -c 'import ctypes, socket; ctypes.CDLL(None).prctl(4, 0, 0, 0, 0); \
+         s = socket.create_connection((\"127.0.0.1\", {port})); \
+         s.sendall(b\"GET /isolation-pod/status HTTP/1.1\\r\\nHost: {address}\\r\\nConnection: close\\r\\n\\r\\n\"); \
+         print(s.makefile().read())'"
     );
     let ran = site.run(&["task", "run", &script, "--wait"]);
-    assert!(ran.stdout.starts_with("HTTP/1.1 401") || ran.stdout.starts_with("HTTP/1.1 403"), "{ran:?}");
+    assert!(ran.stdout.starts_with("HTTP/1.1 403") && ran.stdout.contains(NOT_SERVED), "{ran:?}");
 }
 
 fn whatever_is_printed_is_read_and_little_of_it_kept(site: HostSite) {

@@ -13,7 +13,7 @@ use actix_web::web::{self, Data};
 use actix_web::{HttpMessage, ResponseError};
 use cofferdam_storage::peer::Peer;
 
-use super::neighbour::OwnNeighbour;
+use super::neighbour::{OwnNeighbour, Sandboxed};
 use super::unread::Held;
 use super::{Access, Foreign, Verdict, own};
 use crate::error::ApiError;
@@ -34,7 +34,11 @@ pub async fn guard(
     let body = Held::new(&mut request);
     let stranger = request.conn_data::<OwnNeighbour>().is_none();
     // The status is for everybody on this machine (spec §9).
-    let user = if stranger && request.uri().path() != host::STATUS { Err(Foreign::User) } else { Ok(()) };
+    let user = match stranger && request.uri().path() != host::STATUS {
+        _ if request.conn_data::<Sandboxed>().is_some() => Err(Foreign::Sandboxed),
+        true => Err(Foreign::User),
+        false => Ok(()),
+    };
     let mut response = match access.own.check(request.head()).and(user) {
         Ok(()) => next.call(request).await?.map_into_boxed_body(),
         Err(foreign) if request.uri().path().starts_with("/api/v1/") => {

@@ -15,7 +15,7 @@ use actix_web::dev::RequestHead;
 
 pub use guard::guard;
 pub(crate) use guard::{OverTcp, admit};
-pub use neighbour::introduce;
+pub use neighbour::{Sandboxed, introduce};
 pub(crate) use own::Foreign;
 pub use own::OwnAddress;
 pub use token::Token;

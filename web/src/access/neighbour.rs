@@ -8,6 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 use actix_web::dev::Extensions;
 use actix_web::rt::net::TcpStream;
 use cofferdam_storage::peer::Peer;
+use cofferdam_storage::sandbox;
 
 /// What the kernel says of the TCP sockets of this machine, those of IPv4 and of IPv6. A program that speaks IPv4 may do so
 /// with a socket of IPv6.
@@ -21,24 +22,44 @@ const NOBODY: u32 = 65534;
 #[derive(Clone, Copy)]
 pub(crate) struct OwnNeighbour;
 
+/// Says of a connection that a program in a sandbox of this process made it.
+#[derive(Clone, Copy, Debug)]
+pub struct Sandboxed;
+
 /// Asks the kernel who connected, and tells [`guard`](super::guard()): belongs into `HttpServer::on_connect`. Of whoever is
 /// not known to be this user or root nothing is said.
 pub fn introduce(connection: &dyn Any, data: &mut Extensions) {
     let ends = connection.downcast_ref::<TcpStream>().map(|stream| (stream.peer_addr(), stream.local_addr()));
-    if let Some((Ok(theirs), Ok(ours))) = ends
-        && is_own(theirs, ours)
-    {
+    let Some((Ok(theirs), Ok(ours))) = ends else { return };
+    if is_own(theirs, ours) {
         data.insert(OwnNeighbour);
     }
+    if is_sandboxed(theirs, ours) {
+        data.insert(Sandboxed);
+    }
+}
+
+/// Whether a program in a sandbox of this process has the socket at the other end. None is root's.
+fn is_sandboxed(theirs: SocketAddr, ours: SocketAddr) -> bool {
+    if !sandbox::is_any() {
+        return false;
+    }
+    let (theirs, ours) = (canonical(theirs), canonical(ours));
+    let sockets: Vec<Socket> = tables().lines().filter_map(Socket::parse).collect();
+    let mut reaching = sockets.iter().filter(|socket| (socket.local, socket.remote) == (theirs, ours));
+    reaching.any(|socket| socket.user != 0 && sandbox::hold_socket(socket.inode))
+}
+
+fn tables() -> String {
+    // A table that is missing has no lines.
+    TABLES.map(|table| fs::read_to_string(table).unwrap_or_default()).concat()
 }
 
 /// Whether the socket at the other end is this user's, or root's.
 fn is_own(theirs: SocketAddr, ours: SocketAddr) -> bool {
     let (theirs, ours) = (canonical(theirs), canonical(ours));
     let own = Some(Peer::own().uid).filter(|own| *own != NOBODY || knows_everybody());
-    // A table that is missing has no lines.
-    let read = || TABLES.map(|table| fs::read_to_string(table).unwrap_or_default()).concat();
-    (0..READS).find_map(|_| judge(&read(), theirs, ours, own)).unwrap_or(false)
+    (0..READS).find_map(|_| judge(&tables(), theirs, ours, own)).unwrap_or(false)
 }
 
 /// Whether this process's namespace has a number for every user there is.
@@ -60,7 +81,8 @@ struct Socket {
     remote: SocketAddr,
     connected: bool,
     user: u32,
-    held: bool,
+    /// 0 for one that its program has closed.
+    inode: u64,
 }
 
 impl Socket {
@@ -70,13 +92,13 @@ impl Socket {
         let (local, remote) = (end(words.next()?)?, end(words.next()?)?);
         let connected = words.next()? == "01";
         let user = words.nth(3)?.parse().ok()?;
-        let held = words.nth(1)? != "0";
-        Some(Self { local, remote, connected, user, held })
+        let inode = words.nth(1)?.parse().ok()?;
+        Some(Self { local, remote, connected, user, inode })
     }
 
     /// One that its program has closed is said to be root's, whosever it was.
     fn is_of(&self, own: Option<u32>) -> bool {
-        self.connected && self.held && (self.user == 0 || Some(self.user) == own)
+        self.connected && self.inode != 0 && (self.user == 0 || Some(self.user) == own)
     }
 }
 

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use actix_web::dev::RequestHead;
 use actix_web::http::Method;
 use actix_web::http::header::{HOST, HeaderMap, ORIGIN};
+use cofferdam_storage::sandbox::NOT_SERVED;
 
 use crate::console;
 
@@ -28,6 +29,8 @@ pub(crate) enum Foreign {
     Origin,
     #[error("only programs of the daemon's own user and of root may ask for this; run a daemon of your own")]
     User,
+    #[error("{}", NOT_SERVED)]
+    Sandboxed,
 }
 
 impl OwnAddress {

@@ -175,3 +175,69 @@ fn the_pause_after_a_failure_grows_to_a_second_and_starts_anew_after_a_success()
     trouble.over();
     assert_eq!(trouble.pause(&error), Trouble::FIRST);
 }
+
+/// The process that connects is this one again, with this set to the socket's path.
+const CONNECT: &str = "COFFERDAM_TEST_CONNECT";
+
+#[test]
+fn a_process_that_connects() {
+    use std::io::Read;
+    let Ok(path) = std::env::var(CONNECT) else { return };
+    let mut stream = std::os::unix::net::UnixStream::connect(path).unwrap();
+    // Whatever is said before the connection is closed, in words that a person reads.
+    let mut said = Vec::new();
+    stream.read_to_end(&mut said).unwrap();
+    println!("{}", String::from_utf8_lossy(&said));
+}
+
+/// Whatever an order is that nobody reads.
+fn order(dir: &std::path::Path) -> sandbox::Order {
+    sandbox::Order {
+        task_dir: dir.to_owned(),
+        sandbox_root: dir.to_owned(),
+        mode: cofferdam_protocol::pod::SandboxMode::WorkspaceWrite,
+        private_parent: dir.to_owned(),
+        hidden: Vec::new(),
+        real_home: None,
+        from_home: Vec::new(),
+        home_files: Vec::new(),
+        kept_home: None,
+        readable: Vec::new(),
+        writable: Vec::new(),
+        user: None,
+        probe: None,
+        program: None,
+        limits: sandbox::Limits::default(),
+        grace_ms: 0,
+        without: Vec::new(),
+    }
+}
+
+#[actix::test]
+async fn who_connects_from_below_a_supervisor_is_told_that_it_is_not_served() {
+    let served = Served::new(Limits::default());
+    // A supervisor in that it was launched as one; what is below it is not confined, and so can connect at all.
+    let printed = served.dir.path().join("printed");
+    let name = "socket::accept::tests::a_process_that_connects";
+    let mut command = std::process::Command::new("sh");
+    let script = format!(
+        "{CONNECT}={:?} {:?} --exact {name} --nocapture > {printed:?}; :",
+        served.path(),
+        std::env::current_exe().unwrap()
+    );
+    command.args(["-c", &script]);
+    let (input, output) = io::pipe().unwrap();
+    let error = output.try_clone().unwrap();
+    let stdio = sandbox::Stdio { input: input.into(), output: output.into(), error: error.into() };
+    let launched = sandbox::launch(command, &order(served.dir.path()), stdio, &[]).unwrap();
+    // Somebody else is served meanwhile.
+    let mut other = served.connect().await;
+    send(&mut other, &WsCkptRequest::ReloadConfig).await;
+    assert_eq!(receive(&mut other).await, Some(WsCkptResponse::ReloadConfigOk));
+    let mut supervisor = launched.supervisor;
+    tokio::task::spawn_blocking(move || supervisor.wait()).await.unwrap().unwrap();
+    let printed = std::fs::read_to_string(printed).unwrap();
+    assert!(printed.contains(NOT_SERVED), "{printed}");
+    served.stopping.cancel();
+    served.accepting.await.unwrap();
+}
