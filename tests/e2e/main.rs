@@ -7,6 +7,7 @@ mod cleanup;
 mod cli;
 mod concurrency;
 mod config;
+mod console;
 mod crash;
 mod crash_random;
 mod daemon;
