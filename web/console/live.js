@@ -4,7 +4,7 @@ import { call, status } from './client.js';
 import { t } from './i18n/index.js';
 import { kept } from './prefs.js';
 import { place } from './router.js';
-import { change, dropTask, isOpen, putState, putTask, state, taskOf, toast } from './state.js';
+import { change, dropTask, heardSoFar, isOpen, putState, putTask, state, taskOf, toast } from './state.js';
 import { folded } from './text.js';
 import { entryCame, reloadTranscripts } from './transcript.js';
 
@@ -66,7 +66,8 @@ export function refresh() {
 async function ask() {
   try {
     await findMain();
-    putState(await call('getState', { mainSessionId: state.main }));
+    const since = heardSoFar();
+    putState(await call('getState', { mainSessionId: state.main }), since);
     if (state.link === 'lost' || state.link === 'connecting') change({ link: 'polling' });
   } catch (failure) {
     change({ failure, link: failure.code === 'NETWORK' && state.link !== 'live' ? 'lost' : state.link });

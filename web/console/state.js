@@ -66,8 +66,29 @@ export const isActive = (task) => ACTIVE.has(task.status);
 /** Whether it has not ended: it runs, or waits for its turn. */
 export const isOpen = (task) => isActive(task) || task.status === 'queued';
 
-/** Puts a task's row where it belongs. */
+/** When something was heard of a task last, in news so far: an answer may be older than news that overtook it. */
+const heard = new Map();
+let news = 0;
+const hear = (id) => heard.set(id, (news += 1));
+const isOlder = (id, since) => (heard.get(id) ?? 0) > since;
+/** How much was heard so far; whoever asks for the state says so with the answer. */
+export const heardSoFar = () => news;
+
+/** Takes news of a task. */
 export function putTask(task) {
+  hear(task.id);
+  place(task);
+}
+
+/** Takes the row in an answer, unless there were news of that task while it was awaited. Resolves to the answer. */
+export async function answered(asking) {
+  const since = news;
+  const answer = await asking;
+  if (!isOlder(answer.task.id, since)) place(answer.task);
+  return answer;
+}
+
+function place(task) {
   const at = state.tasks.findIndex((one) => one.id === task.id);
   if (at < 0) change({ tasks: [task, ...state.tasks] });
   else change({ tasks: state.tasks.with(at, task) });
@@ -75,19 +96,27 @@ export function putTask(task) {
 
 /** Forgets a task. */
 export function dropTask(id) {
+  hear(id);
   const { [id]: _, ...transcripts } = state.transcripts;
   change({ tasks: state.tasks.filter((task) => task.id !== id), transcripts });
 }
 
-/** Takes an answer of getState; rows that are equal stay the same objects, so that nothing is drawn twice. */
-export function putState({ tasks, ...host }) {
+/** Takes an answer of getState, which was asked for when that much was heard. Rows that are equal stay the same objects, so
+ * that nothing is drawn twice. */
+export function putState({ tasks, ...host }, since) {
   const known = new Map(state.tasks.map((task) => [task.id, task]));
-  const rows = tasks.map((task) => {
-    const old = known.get(task.id);
-    return old && JSON.stringify(old) === JSON.stringify(task) ? old : task;
-  });
-  const same = rows.length === state.tasks.length && rows.every((row, at) => row === state.tasks[at]);
-  change({ host, tasks: same ? state.tasks : rows, failure: null });
+  const listed = new Set(tasks.map((task) => task.id));
+  const begun = state.tasks.filter((task) => !listed.has(task.id) && isOlder(task.id, since));
+  const rows = tasks
+    .filter((task) => known.has(task.id) || !isOlder(task.id, since))
+    .map((task) => {
+      const old = known.get(task.id);
+      const stays = old && (isOlder(task.id, since) || JSON.stringify(old) === JSON.stringify(task));
+      return stays ? old : task;
+    });
+  const all = [...begun, ...rows];
+  const same = all.length === state.tasks.length && all.every((row, at) => row === state.tasks[at]);
+  change({ host, tasks: same ? state.tasks : all, failure: null });
 }
 
 let toasts = 0;

@@ -2,7 +2,7 @@
 
 import { call } from '../client.js';
 import { has, language, t } from '../i18n/index.js';
-import { isActive, isOpen, putTask, useShared } from '../state.js';
+import { answered, isActive, isOpen, useShared } from '../state.js';
 import { beginning, folded, moment, visible } from '../text.js';
 import { reloadTranscript } from '../transcript.js';
 import { useAction, useDraft, useLoad } from '../ui/hooks.js';
@@ -148,11 +148,10 @@ function turn(text, time) {
 
 function Input({ task }) {
   const [text, setText] = useDraft(`tell.${task.id}`, '');
-  const stop = useAction(async () => putTask((await call('cancelTask', { taskId: task.id })).task));
+  const stop = useAction(() => answered(call('cancelTask', { taskId: task.id })));
   const send = useAction(async () => {
-    const { task: row } = await call('followUp', { taskId: task.id, text }, { own: true });
+    await answered(call('followUp', { taskId: task.id, text }, { own: true }));
     setText('');
-    putTask(row);
   });
   const box = useRef();
   useEffect(() => {

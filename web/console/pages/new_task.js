@@ -4,7 +4,7 @@ import { call } from '../client.js';
 import { t } from '../i18n/index.js';
 import { refresh } from '../live.js';
 import { go, link } from '../router.js';
-import { putTask, toast, useShared } from '../state.js';
+import { answered, toast, useShared } from '../state.js';
 import { oneLine } from '../text.js';
 import { useAction, useDraft } from '../ui/hooks.js';
 import { Button, Field, Heading, Loading, Problem } from '../ui/parts.js';
@@ -21,8 +21,7 @@ export default function NewTaskPage() {
     const args = { mainSessionId: main, description, subdir: subdir.trim() };
     if (label.trim()) args.label = label.trim();
     if (presetId) args.presetId = presetId;
-    const { taskId, task } = await call('startTask', args);
-    putTask(task);
+    const { taskId, task } = await answered(call('startTask', args));
     toast(task.status === 'queued' ? t('new.queued', { place: task.queuedPosition }) : t('new.started'));
     setDescription('');
     setLabel('');

@@ -4,7 +4,7 @@ import { call } from '../client.js';
 import { learn, t } from '../i18n/index.js';
 import words from '../i18n/words/task.js';
 import { go, link } from '../router.js';
-import { isActive, isOpen, putTask, state, taskOf, useShared } from '../state.js';
+import { answered, isActive, isOpen, state, taskOf, useShared } from '../state.js';
 import { folded } from '../text.js';
 import { watch } from '../transcript.js';
 import { useAction, useLoad } from '../ui/hooks.js';
@@ -26,15 +26,14 @@ export default function TaskPage({ id, part = 'conversation' }) {
   const known = useShared(() => state.host !== null);
   const [opened, setOpened] = useState({ resumeError: null, failure: null, description: null });
   const [cleaning, setCleaning] = useState(null);
-  const cancel = useAction(async () => putTask((await call('cancelTask', { taskId: id })).task));
+  const cancel = useAction(() => answered(call('cancelTask', { taskId: id })));
   const files = useLoad((signal) => call('listFiles', { taskId: id }, { signal }), [id, task?.status, task?.turns]);
   const there = task !== undefined;
   useEffect(() => (there ? watch(id) : undefined), [id, there]);
   useEffect(() => {
     let here = true;
-    call('openTask', { taskId: id }).then(
+    answered(call('openTask', { taskId: id })).then(
       ({ task: row, resumeError }) => {
-        putTask(row);
         if (here) setOpened({ resumeError, failure: null, description: row.description });
       },
       (failure) => here && setOpened({ resumeError: null, failure, description: null }),

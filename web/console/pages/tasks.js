@@ -3,7 +3,7 @@
 import { call } from '../client.js';
 import { language, t } from '../i18n/index.js';
 import { link } from '../router.js';
-import { isOpen, putTask, toast, useShared } from '../state.js';
+import { answered, isOpen, toast, useShared } from '../state.js';
 import { duration, folded, oneLine } from '../text.js';
 import { useAction } from '../ui/hooks.js';
 import { usePages } from '../ui/pager.js';
@@ -114,7 +114,7 @@ class Card extends Component {
 
 function CardActions({ task, title, clean }) {
   const cancel = useAction(async () => {
-    putTask((await call('cancelTask', { taskId: task.id })).task);
+    await answered(call('cancelTask', { taskId: task.id }));
     toast(t('tasks.cancelled', { label: title }));
   });
   return html`

@@ -2,7 +2,7 @@
 
 import { call } from '../client.js';
 import { t } from '../i18n/index.js';
-import { isOpen, putTask, toast } from '../state.js';
+import { answered, isOpen, toast } from '../state.js';
 import { folded, visible } from '../text.js';
 import { reloadTranscript } from '../transcript.js';
 import { Confirm } from '../ui/dialog.js';
@@ -26,17 +26,17 @@ export function Turns({ task }) {
   const [notes, setNotes] = useState([]);
   // What this page did last; what was done elsewhere could be either.
   const [last, setLast] = useDraft(`rewind.${task.id}`, 'hint');
-  const came = async (rewound, what) => {
+  const came = async (asking, what) => {
+    const rewound = await answered(asking);
     setLast(what);
-    putTask(rewound.task);
     setNotes(rewound.notes);
     toast(t(what === 'rewound' ? 'turns.done' : 'turns.undone', rewound));
     await turns.reload();
     reloadTranscript(task.id);
   };
   const long = { own: true, patience: 600000 };
-  const rewind = async () => came(await call('rewindTask', { taskId: task.id, turn: back.turn }, long), 'rewound');
-  const undo = async () => came(await call('undoRewind', { taskId: task.id }, long), 'undone');
+  const rewind = () => came(call('rewindTask', { taskId: task.id, turn: back.turn }, long), 'rewound');
+  const undo = () => came(call('undoRewind', { taskId: task.id }, long), 'undone');
   if (turns.failure) return html`<${Problem} failure=${turns.failure} retry=${turns.reload} />`;
   if (!turns.data) return html`<${Loading} />`;
   const gone = back ? rows.filter((row) => row.turn >= back.turn).map((row) => row.turn) : [];
