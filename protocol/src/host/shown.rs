@@ -257,7 +257,7 @@ pub struct TranscriptEntry {
     pub seq: u64,
     /// What it is.
     pub kind: EntryKind,
-    /// When, in milliseconds since the epoch.
+    /// When, in milliseconds since the epoch; 0 where that is not known, as of what is read from a stored conversation.
     pub time: i64,
     /// What; at most 4000 UTF-16 units.
     pub text: String,

@@ -42,6 +42,7 @@ with_either_daemon! {
     the_next_script_finds_what_the_one_before_left
     a_script_that_fails_says_why
     what_a_script_did_is_taken_back
+    what_an_agent_keeps_at_home_goes_back_with_its_task
     a_script_that_is_cancelled_leaves_nothing_running
     what_a_script_leaves_behind_ends_with_its_turn
     a_script_that_is_ended_with_its_task_leaves_nothing_running
@@ -114,6 +115,28 @@ fn what_a_script_did_is_taken_back(site: HostSite) {
     assert_eq!(site.ok(&["task", "tell", &id, "cat a; ls; echo three >> a", "--wait"]), "one\na\nd\n");
     site.ok(&["task", "rewind", &id, "--undo", "--yes"]);
     assert_eq!(site.ok(&["task", "tell", &id, "cat a; ls", "--wait"]), "two\na\nb\n");
+}
+
+const KEEPS: &str = r#"
+[[presets]]
+id = "keeps"
+argv_first = ["sh"]
+argv_follow_up = ["sh"]
+prompt = "stdin"
+keep_home = true
+"#;
+
+fn what_an_agent_keeps_at_home_goes_back_with_its_task(site: HostSite) {
+    let site = site.with_presets(KEEPS);
+    let _daemon = site.start_with_shell();
+    site.ok(&["task", "run", "echo one > ~/memory", "--preset", "keeps", "--wait"]);
+    let id = only_task(&site);
+    site.ok(&["task", "tell", &id, "echo two > ~/memory; echo new > ~/more", "--wait"]);
+    site.ok(&["task", "rewind", &id, "--turn", "2", "--yes"]);
+    let look = "cat ~/memory; ls ~/more 2>/dev/null; echo changed >> ~/memory";
+    assert_eq!(site.ok(&["task", "tell", &id, look, "--wait"]), "one\n");
+    site.ok(&["task", "rewind", &id, "--undo", "--yes"]);
+    assert_eq!(site.ok(&["task", "tell", &id, "cat ~/memory ~/more", "--wait"]), "two\nnew\n");
 }
 
 fn a_script_that_fails_says_why(site: HostSite) {
