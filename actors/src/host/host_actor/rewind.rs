@@ -20,7 +20,7 @@ impl HostActor {
     }
 
     /// The same, if nothing works on it. Until [`HostActor::rewound`] nothing will.
-    fn to_rewind(&mut self, id: &str) -> Result<(TaskSummary, Whose, bool), HostFailure> {
+    fn admit_rewind(&mut self, id: &str) -> Result<(TaskSummary, Whose, bool), HostFailure> {
         let (task, whose) = self.kept_task(id)?;
         let running = "the task has not ended its turn; wait for its end, or cancel it";
         let busy = match self.live.get(id) {
@@ -91,7 +91,7 @@ impl Handler<Ask<RewindTask>> for HostActor {
 
     fn handle(&mut self, Ask(request): Ask<RewindTask>, _: &mut Context<Self>) -> Self::Result {
         let RewindTask { task_id, turn } = request;
-        let (task, whose, held) = match self.to_rewind(&task_id) {
+        let (task, whose, held) = match self.admit_rewind(&task_id) {
             Ok(task) => task,
             Err(refusal) => return at_once(Err(refusal)),
         };
@@ -109,7 +109,7 @@ impl Handler<Ask<UndoRewind>> for HostActor {
     type Result = Answering<Rewound>;
 
     fn handle(&mut self, Ask(request): Ask<UndoRewind>, _: &mut Context<Self>) -> Self::Result {
-        let (task, whose, held) = match self.to_rewind(&request.task_id) {
+        let (task, whose, held) = match self.admit_rewind(&request.task_id) {
             Ok(task) => task,
             Err(refusal) => return at_once(Err(refusal)),
         };
