@@ -92,7 +92,7 @@ impl ConsoleFile {
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 
-    use cofferdam_tests::files::{symlink, write};
+    use cofferdam_tests::files::{remove, symlink, write};
 
     use super::*;
 
@@ -132,7 +132,7 @@ mod tests {
             write(dir.path().join(FILE), &damaged);
             assert_eq!(file.read(), None, "{damaged:.60}");
         }
-        std::fs::remove_file(dir.path().join(FILE)).unwrap();
+        remove(dir.path().join(FILE));
         write(dir.path().join("elsewhere"), &whole);
         symlink("elsewhere", dir.path().join(FILE));
         assert_eq!(file.read(), None, "a link is not followed");
