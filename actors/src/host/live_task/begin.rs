@@ -83,10 +83,9 @@ impl LiveTask {
             self.line.close();
         }
         match why {
-            Unready::Cancelled => self.settle_unbegun(ctx),
             // A task that was only looked at gets its status back by itself.
-            Unready::Released if !resume => self.settle_unbegun(ctx),
-            Unready::Released => {}
+            Unready::Cancelled | Unready::Released if resume => {}
+            Unready::Cancelled | Unready::Released => self.settle_unbegun(ctx),
             why => {
                 let message = why.to_string();
                 self.warn(format!("task {} has no agent: {message}", self.parts.task_id));

@@ -45,6 +45,17 @@ fn settle(task: &mut TaskRecord, status: TaskStatus) {
     task.summary.status = status;
 }
 
+/// The turn took longer than it may; says what to do about it.
+pub(super) fn time_out(task: &mut TaskRecord, at: i64) {
+    end(task, TaskStatus::Timeout, at);
+    let seconds = task.summary.timeout_ms / 1000;
+    explain(task, || {
+        format!(
+            "the turn took longer than {seconds} s, and was ended; give tasks more time (timeoutMs), or less to do"
+        )
+    });
+}
+
 /// Says why, where nothing says it yet.
 pub(super) fn explain(task: &mut TaskRecord, why: impl FnOnce() -> String) {
     if task.summary.error.is_empty() {

@@ -31,7 +31,7 @@ impl Queue {
                 self.arm(id, Deadline::Grace(turn), GRACE);
             }
             Deadline::Grace(turn) if task.open_turn == Some(turn) && task.deadline_passed => {
-                self.edit(id.as_str(), at, |task| life::end(task, TaskStatus::Timeout, at))?;
+                self.edit(id.as_str(), at, |task| life::time_out(task, at))?;
             }
             Deadline::FirstTurn => {
                 if let Some(before) = task.reattached_from {

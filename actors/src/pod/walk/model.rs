@@ -388,7 +388,7 @@ impl Model {
             _ => Failed,
         };
         task.end(status, now);
-        if status == Failed && task.error.as_deref() == Some("") {
+        if matches!(status, Failed | Timeout) && task.error.as_deref() == Some("") {
             task.error = None;
         }
         Ok(())
@@ -416,6 +416,7 @@ impl Model {
         let task = &mut self.tasks[at];
         match task.status {
             Queued => task.end(Cancelled, now),
+            Starting | Running if task.former.is_some() => drop(task.expire(Timer::FirstTurn, now, None)),
             Starting | Running if !task.cancelling => {
                 task.cancelling = true;
                 task.arm(Timer::Cancellation, now + CANCELLATION);
@@ -538,7 +539,10 @@ impl Task {
                 self.arm(Timer::Grace(turn), now + GRACE);
                 return Some(turn);
             }
-            Timer::Grace(_) => self.end(Timeout, now),
+            Timer::Grace(_) => {
+                self.end(Timeout, now);
+                self.error = self.error.take().filter(|error| !error.is_empty());
+            }
             Timer::Cancellation => self.end(Cancelled, now),
             Timer::FirstTurn => {
                 let ended_at = if self.ended_at == 0 { now } else { self.ended_at };

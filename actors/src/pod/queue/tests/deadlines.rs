@@ -102,6 +102,19 @@ fn a_reattached_task_without_a_turn_falls_back_and_frees_its_slot() {
 }
 
 #[test]
+fn a_reattached_task_that_is_cancelled_is_at_once_what_it_was() {
+    let mut pod = Pod::with_task(TaskStatus::Completed);
+    let before = pod.task("a");
+    pod.held::<TaskReattach>("a", json!({})).unwrap();
+    pod.at += 1000;
+    let task = pod.ask::<TaskCancel>(json!({"taskId": "a"})).unwrap().task;
+    assert_eq!(task, before);
+    pod.expire("a", Deadline::FirstTurn);
+    assert_eq!(pod.task("a"), before);
+    pod.held::<TaskTurnStarted>("a", json!({"turn": 2})).unwrap();
+}
+
+#[test]
 fn a_turn_keeps_a_reattached_task_in_its_slot() {
     let mut pod = Pod::with_task(TaskStatus::Completed);
     pod.held::<TaskReattach>("a", json!({})).unwrap();

@@ -26,6 +26,9 @@ impl Verb for TaskCancel {
             let task = queue.task(id)?;
             if task.summary.status == TaskStatus::Queued {
                 queue.edit(id, at, |task| life::end(task, TaskStatus::Cancelled, at))?;
+            } else if let Some(before) = task.reattached_from {
+                // Somebody only looked at it: nothing of it runs, and how it ended stays.
+                queue.edit(id, at, |task| life::end_as_before(task, before, at))?;
             } else if !task.cancel_requested {
                 queue.edit(id, at, |task| task.cancel_requested = true)?;
                 let id = queue.id(id)?;

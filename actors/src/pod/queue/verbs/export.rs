@@ -47,6 +47,7 @@ impl Queue {
             place: TaskPlace::of(summary),
             current_root,
             own_files: Vec::new(),
+            own_dirs: Vec::new(),
             entries,
             target_dir: target_dir.into(),
             mode,

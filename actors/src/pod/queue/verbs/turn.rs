@@ -82,7 +82,7 @@ impl Held for TaskTurnEnded {
                 life::begin_turn(task, turn, at);
             }
             match timed_out || task.deadline_passed {
-                true => life::end(task, TaskStatus::Timeout, at),
+                true => life::time_out(task, at),
                 false => {
                     life::end(task, end.status, at);
                     if end.status == TaskStatus::Failed {
