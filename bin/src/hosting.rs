@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::Args;
 use cofferdam_actors::host::Parts;
 use cofferdam_actors::host::agent::command::{self, CommandParts, Cosh};
-use cofferdam_actors::host::agent::{Preset, scripted};
+use cofferdam_actors::host::agent::{Preset, scripted, supervisor};
 use cofferdam_actors::host::core::sidecar::SidecarParts;
 use cofferdam_actors::host::core::{CoreParts, Keeper};
 use cofferdam_actors::pod::{self, EventSink, LogControl};
@@ -54,7 +54,9 @@ impl HostingOptions {
         let (clock, faster) = clock::from_env();
         let keeper = match self.pod_core.as_deref().filter(|program| !program.as_os_str().is_empty()) {
             Some(program) => {
-                Keeper::Sidecar(SidecarParts { faster, ..SidecarParts::new(std::path::absolute(program)?) })
+                let program = std::path::absolute(program)?;
+                let state_dir = Some(state_dir.to_owned());
+                Keeper::Sidecar(SidecarParts { faster, state_dir, ..SidecarParts::new(program) })
             }
             None => Keeper::Embedded(pod::Parts {
                 disk: fault::disk_from_env(),
@@ -106,7 +108,7 @@ impl HostingOptions {
         }
         let parts = CommandParts {
             // Of this very release, even if another one was installed meanwhile.
-            supervisor: PathBuf::from("/proc/self/exe"),
+            supervisor: supervisor(PathBuf::from("/proc/self/exe")),
             private: state_dir.join("pod/private"),
             state: state_dir.to_owned(),
             home: std::env::home_dir().filter(|home| home.is_absolute()),
@@ -128,6 +130,7 @@ const OWN_DIRS: [&str; 6] = ["", "run", "ckpt", "ckpt/packs", "ckpt/cache", "ckp
 fn beside(state_dir: &Path) -> Surroundings {
     let mut surroundings = surroundings();
     surroundings.system.extend(OWN_DIRS.map(|dir| state_dir.join(dir)));
+    surroundings.own = vec![state_dir.to_owned()];
     surroundings
 }
 

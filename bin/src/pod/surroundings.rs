@@ -12,5 +12,7 @@ pub(crate) fn surroundings() -> Surroundings {
         dsh_home: dir("DSH_HOME"),
         cwd: std::env::current_dir().ok(),
         system: ["SystemRoot", "ProgramFiles"].into_iter().filter_map(dir).collect(),
+        // A daemon whose tasks this program keeps says so.
+        own: dir("COFFERDAM_STATE_DIR").into_iter().collect(),
     }
 }

@@ -118,6 +118,7 @@ impl Handler<AdmitExport> for FakeOwner {
                 place: TaskPlace::of(&office.task),
                 current_root: None,
                 own_files: Vec::new(),
+                own_dirs: Vec::new(),
                 entries: request.entries,
                 target_dir: request.target_dir.into(),
                 mode: request.mode.unwrap_or(ExportMode::Copy),

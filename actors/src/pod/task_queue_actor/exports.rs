@@ -22,6 +22,7 @@ impl Handler<AdmitExport> for TaskQueueActor {
         let open = self.open()?;
         let (mut request, held) = open.queue.admit_export(id, request, at)?;
         request.own_files = open.own_files();
+        request.own_dirs = open.site.protected.own().to_vec();
         let remember_for = match open.queue.config().allow_remember_choice {
             true => Some(open.queue.task(&request.task)?.summary.main_session_id.clone()),
             false => None,

@@ -17,18 +17,28 @@ const BESIDE: [&str; 5] = ["", "-wal", "-shm", "-journal", ".lock"];
 #[derive(Clone, Debug, Default)]
 pub(super) struct Forbidden {
     dirs: HashSet<Place>,
+    /// The program's own among them.
+    own_dirs: HashSet<Place>,
     /// The sidecar's own files, each with the directory that it is in.
     own: Vec<(Place, Vec<u8>)>,
 }
 
 impl Forbidden {
-    /// The directories that are there, by what they are and not by what they are called, and the places of `own`.
-    pub(super) fn new<'a>(dirs: impl IntoIterator<Item = &'a PathBuf>, own: &[PathBuf]) -> Self {
+    /// The directories that are there, by what they are and not by what they are called, and the places of `own` files.
+    pub(super) fn new<'a>(
+        dirs: impl IntoIterator<Item = &'a PathBuf>,
+        own_dirs: &[PathBuf],
+        own: &[PathBuf],
+    ) -> Self {
         let own = own.iter().filter_map(|file| {
             let name = file.file_name()?.as_bytes().to_owned();
             Some((identity(file.parent()?)?, name))
         });
-        Self { dirs: dirs.into_iter().filter_map(|dir| identity(dir)).collect(), own: own.collect() }
+        Self {
+            dirs: dirs.into_iter().filter_map(|dir| identity(dir)).collect(),
+            own_dirs: own_dirs.iter().filter_map(|dir| identity(dir)).collect(),
+            own: own.collect(),
+        }
     }
 
     /// Whether a path leads to one of the directories.
@@ -36,11 +46,19 @@ impl Forbidden {
         identity(dir).is_some_and(|place| self.dirs.contains(&place))
     }
 
+    /// Whether a path leads to one in which the program keeps files of its own.
+    pub(super) fn is_own(&self, dir: &Path) -> bool {
+        identity(dir).is_some_and(|place| self.own_dirs.contains(&place))
+    }
+
     /// Fails for a directory that may not be entered.
     pub(super) fn enter(&self, dir: impl AsFd) -> io::Result<()> {
         match place(dir) {
             Some(place) if self.dirs.contains(&place) => {
                 Err(io::Error::other("it would lie in the sandbox or among the backups"))
+            }
+            Some(place) if self.own_dirs.contains(&place) => {
+                Err(io::Error::other("it would lie where Cofferdam keeps its own files"))
             }
             _ => Ok(()),
         }

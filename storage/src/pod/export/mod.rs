@@ -59,6 +59,8 @@ pub struct ExportRequest {
     pub current_root: Option<PathBuf>,
     /// The sidecar's own files, its database and its log: no export may write there, or beside them where they have more.
     pub own_files: Vec<PathBuf>,
+    /// Directories that no export may write to, since the program keeps its own files there.
+    pub own_dirs: Vec<PathBuf>,
     /// Which, below the task's directory.
     pub entries: Vec<String>,
     /// Where to.

@@ -187,12 +187,15 @@ impl Target {
         let names = names.map_err(|_| bad("a name in it is too long".to_owned()))?;
 
         let sandboxes = sandboxes(request.place.as_ref(), request.current_root.as_deref());
-        let forbidden = Forbidden::new(&sandboxes, &request.own_files);
+        let forbidden = Forbidden::new(&sandboxes, &request.own_dirs, &request.own_files);
         let lies_in = |dir: &PathBuf| resolved.path().starts_with(dir) || path.starts_with(dir);
         if sandboxes.iter().any(lies_in) || resolved.existing.ancestors().any(|dir| forbidden.is(dir)) {
             return Err(Error::TargetInsideSandbox(format!(
                 "{path:?} lies in a sandbox; choose a directory outside of it"
             )));
+        }
+        if resolved.existing.ancestors().any(|dir| forbidden.is_own(dir)) {
+            return Err(bad("Cofferdam keeps its own files there; choose another directory".to_owned()));
         }
         Ok(Self { base: resolved.existing, below: names.iter().collect(), sandboxes, forbidden })
     }

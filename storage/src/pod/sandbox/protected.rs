@@ -17,6 +17,8 @@ pub struct Surroundings {
     pub cwd: Option<PathBuf>,
     /// `SystemRoot` and `ProgramFiles`, where they are set.
     pub system: Vec<PathBuf>,
+    /// Directories in which the program keeps files of its own: nothing is exported there.
+    pub own: Vec<PathBuf>,
 }
 
 /// What no sandbox root may be or contain.
@@ -26,13 +28,14 @@ pub struct Protected {
     paths: Vec<(&'static str, PathBuf)>,
     /// The directory of the database.
     database: Option<PathBuf>,
+    own: Vec<PathBuf>,
 }
 
 impl Protected {
     /// What is protected where a program finds itself there and has its database there. Without `DSH_HOME` that is the
     /// directory above the database's if that is called `isolation-pod`, else `.dsh` in the home directory.
     pub fn new(surroundings: &Surroundings, database: &Path) -> Self {
-        let Surroundings { home, dsh_home, cwd, system } = surroundings;
+        let Surroundings { home, dsh_home, cwd, system, own } = surroundings;
         let known = |path: &Option<PathBuf>| path.clone().filter(|path| !path.as_os_str().is_empty());
         let beside = database.parent();
         let dsh_home = known(dsh_home)
@@ -52,7 +55,13 @@ impl Protected {
         Self {
             paths: places.chain(system).filter_map(absolute).collect(),
             database: beside.and_then(|dir| std::path::absolute(dir).ok()),
+            own: own.iter().filter_map(|dir| std::path::absolute(dir).ok()).collect(),
         }
+    }
+
+    /// The directories in which the program keeps files of its own.
+    pub fn own(&self) -> &[PathBuf] {
+        &self.own
     }
 
     /// What a person should know about a root that is allowed: that it lies where the database is.

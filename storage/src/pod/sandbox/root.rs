@@ -114,6 +114,7 @@ mod tests {
                 dsh_home: Some(at("dsh")),
                 cwd: Some(at("src/project")),
                 system: vec![at("windows")],
+                own: Vec::new(),
             };
             let protected = Protected::new(&surroundings, &at("data/pod/pod.db"));
             Self { dir, protected }

@@ -1,6 +1,5 @@
 //! A task for each process of the sidecar: starts it, writes to it, listens to it, and sees to its end.
 
-use std::path::PathBuf;
 use std::pin::pin;
 use std::time::Duration;
 
@@ -12,6 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
+use super::SidecarParts;
 use super::calls::Queued;
 use super::child::{Child, LINGER, Process};
 use super::client::{Heard, Notice, SidecarClient, What};
@@ -54,9 +54,9 @@ impl Report {
 }
 
 /// From the process's beginning to its end, which is the last thing that is said.
-pub(super) async fn attend(program: PathBuf, orders: Orders, tail: Tail, report: Report) {
-    let path = program.display().to_string();
-    let child = match spawn_blocking(move || Child::start(&program)).await {
+pub(super) async fn attend(parts: SidecarParts, orders: Orders, tail: Tail, report: Report) {
+    let path = parts.program.display().to_string();
+    let child = match spawn_blocking(move || Child::start(&parts.program, parts.state_dir.as_deref())).await {
         Ok(Ok(child)) => child,
         Ok(Err(error)) => return report.say(What::Gone(format!("{path} cannot be started: {error}"))),
         // Only a panic or a runtime that shuts down keeps a blocking task from ending.

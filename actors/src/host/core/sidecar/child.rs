@@ -29,8 +29,11 @@ pub(super) struct Child {
 impl Child {
     /// Starts it, in a session of its own, so that no terminal reaches it. Blocks until the program runs; must be called
     /// within a runtime.
-    pub(super) fn start(program: &Path) -> io::Result<Self> {
+    pub(super) fn start(program: &Path, state_dir: Option<&Path>) -> io::Result<Self> {
         let mut command = Command::new(program);
+        if let Some(state_dir) = state_dir {
+            command.env("COFFERDAM_STATE_DIR", state_dir);
+        }
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let (permit, starter) = Processes::default().permit();
         let mut running = starter.start(command)?;

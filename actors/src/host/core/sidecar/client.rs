@@ -118,7 +118,7 @@ impl SidecarClient {
             Err(trouble) => return self.fail(trouble, ctx),
         };
         let orders = Orders { lines: to_write, ending: ends };
-        actix::spawn(attend(self.sidecar.program.clone(), orders, self.tail.clone(), self.report(ctx)));
+        actix::spawn(attend(self.sidecar.clone(), orders, self.tail.clone(), self.report(ctx)));
         self.later(self.sidecar.patience, What::Late, ctx);
         self.phase = Phase::Starting(Link { lines, ending }, initialize);
     }

@@ -32,6 +32,8 @@ use client::SidecarClient;
 pub struct SidecarParts {
     /// Its program.
     pub program: PathBuf,
+    /// Where its host keeps files of its own, to which nothing is exported.
+    pub state_dir: Option<PathBuf>,
     /// How long an answer may take, in the machine's time; those about exports and about removing files may take as long
     /// as they do.
     pub patience: Duration,
@@ -46,7 +48,7 @@ impl SidecarParts {
 
     /// What this program is spoken to with.
     pub fn new(program: impl Into<PathBuf>) -> Self {
-        Self { program: program.into(), patience: Self::PATIENCE, faster: 1 }
+        Self { program: program.into(), state_dir: None, patience: Self::PATIENCE, faster: 1 }
     }
 }
 

@@ -241,6 +241,7 @@ impl Rig {
                 legacy: None,
                 keeper: Keeper::Sidecar(SidecarParts {
                     program: PathBuf::from("/core"),
+                    state_dir: None,
                     patience: std::time::Duration::from_secs(30),
                     faster: 1,
                 }),

@@ -87,6 +87,28 @@ fn what_is_mounted_in_the_sandbox_is_not_exported() {
 }
 
 #[test]
+fn nothing_is_exported_to_where_the_program_keeps_its_own_files() {
+    for (target, below) in [("", "state/"), ("by-link", "state/"), ("", "state/run/")] {
+        let mut lab = Lab::new();
+        files::write(lab.at("state/run/daemon.lock"), "held");
+        files::symlink(".", lab.at("by-link"));
+        lab.task(&[(&format!("{below}daemon.lock"), "exported"), ("fine", "exported")]);
+        let before = lab.tree("state");
+        let record = lab.run(ExportRequest { target_dir: lab.at(target), ..lab.request(&["."]) });
+        for item in &record.items {
+            let expected = if item.dst.ends_with("/fine") { Status::Ok } else { Status::Fail };
+            assert_eq!(item.status, expected, "{item:?}");
+        }
+        assert_eq!(lab.tree("state"), before);
+        for inside in ["state", "state/run", "state/run/new/er", "by-link/state"] {
+            let request = ExportRequest { target_dir: lab.at(inside), ..lab.request(&["fine"]) };
+            let refused = lab.run_on(&Disk::default(), request).unwrap_err();
+            assert!(refused.to_string().contains("its own files"), "{inside}: {refused}");
+        }
+    }
+}
+
+#[test]
 fn the_sidecars_own_files_are_not_replaced_and_no_name_beside_them_is_taken() {
     for (target, below) in [("data", ""), ("", "data/"), ("by-link", "")] {
         let mut lab = Lab::new();

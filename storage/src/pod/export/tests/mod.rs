@@ -100,6 +100,7 @@ impl Lab {
             place: Some(TaskPlace { root: Some(self.at("root")), dir: self.at("root/task") }),
             current_root: None,
             own_files: vec![self.at("data/pod.db"), self.at("data/core.log")],
+            own_dirs: vec![self.at("state")],
             entries: entries.iter().map(|entry| (*entry).to_owned()).collect(),
             target_dir: self.at("target"),
             mode: ExportMode::Copy,
