@@ -2,10 +2,15 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::Command;
 
+use cofferdam_tests::process;
 use cofferdam_tests::site::{Daemon, Site, run};
 use cofferdam_tests::web;
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
+use rustix::process::{Resource, getrlimit, setrlimit};
 
 use super::site;
 
@@ -140,4 +145,58 @@ fn a_crowd_of_connections_leaves_the_daemon_its_descriptors() {
     daemon.rollback(&ws, "one");
     drop(crowd);
     assert!(ask(address, "GET /", "").starts_with("HTTP/1.1 401"));
+}
+
+/// As many connections as this process may have, at most 10 000, that say nothing; and how many were refused.
+fn flood(
+    connect: impl Fn(BorrowedFd<'_>) -> rustix::io::Result<()>,
+    family: AddressFamily,
+) -> (Vec<OwnedFd>, usize) {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    setrlimit(Resource::Nofile, limit).unwrap();
+    let most = limit
+        .maximum
+        .map_or(10_000, |most| usize::try_from(most).unwrap_or(10_000).saturating_sub(500).min(10_000));
+    let (mut open, mut refused) = (Vec::new(), 0);
+    for _ in 0..most {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let socket = socket_with(family, SocketType::STREAM, flags, None).unwrap();
+        match connect(socket.as_fd()) {
+            Ok(()) | Err(Errno::INPROGRESS) => open.push(socket),
+            Err(Errno::AGAIN | Errno::CONNREFUSED) => refused += 1,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    assert!(most > 3000, "too few to mean anything: {most}");
+    (open, refused)
+}
+
+#[test]
+fn ten_thousand_idle_connections_are_refused_beyond_the_limit_and_the_daemon_goes_on() {
+    let site = site();
+    let (daemon, link) = start(&site);
+    let (address, cookie) = sign_in(&link);
+    let to = web::address(&address);
+    let ws = site.workspace("ws");
+    daemon.init(&ws);
+
+    let (crowd, _) = flood(|socket| rustix::net::connect(socket, &to), AddressFamily::INET);
+    assert!(process::open_files(daemon.pid()) < 600, "{}", process::open_files(daemon.pid()));
+    daemon.checkpoint(&ws, "one");
+    let asked = run(curl(&site).arg("http://localhost/api/v1/ckpt/store"));
+    assert!(asked.stdout.contains("pack_bytes"), "{asked:?}");
+    drop(crowd);
+    assert!(ask(&address, "GET /api/v1/ckpt/store", &cookie).contains("pack_bytes"));
+
+    let control = SocketAddrUnix::new(site.state().join("run/control.sock")).unwrap();
+    let (crowd, refused) = flood(|socket| rustix::net::connect(socket, &control), AddressFamily::UNIX);
+    assert!(refused > 0 && crowd.len() < 5000, "{} of them waited", crowd.len());
+    assert!(process::open_files(daemon.pid()) < 600, "{}", process::open_files(daemon.pid()));
+    daemon.checkpoint(&ws, "two");
+    assert!(ask(&address, "GET /api/v1/ckpt/store", &cookie).contains("pack_bytes"));
+    drop(crowd);
+    let asked = run(curl(&site).arg("http://localhost/api/v1/ckpt/store"));
+    assert!(asked.stdout.contains("pack_bytes"), "{asked:?}");
+    assert_eq!(daemon.stop().0, 0);
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use actix_web::http::header::ALLOW;
 use actix_web::http::{Method, StatusCode};
 use actix_web::web::{self, Data, JsonConfig, PathConfig, PayloadConfig, QueryConfig};
 use actix_web::{HttpResponse, Responder, Route, Scope, guard};
@@ -76,7 +77,8 @@ pub fn scope(services: Services) -> Scope {
     }
     for path in paths() {
         // Reached only by methods that have no route.
-        scope = scope.route(&path, web::to(wrong_method));
+        let allow = methods(&path);
+        scope = scope.route(&path, web::to(move || wrong_method(allow.clone())));
     }
     scope.default_service(web::to(nothing_here))
 }
@@ -96,16 +98,23 @@ fn paths() -> Vec<Cow<'static, str>> {
     paths
 }
 
+/// The methods of a path, as a header names them.
+fn methods(path: &str) -> String {
+    let of_path = endpoints().into_iter().filter(|endpoint| endpoint.path == path);
+    of_path.map(|endpoint| endpoint.method.to_string()).collect::<Vec<_>>().join(", ")
+}
+
 async fn describe(_: Caller) -> impl Responder {
     HttpResponse::Ok().content_type("application/json").body(OPENAPI)
 }
 
-async fn wrong_method() -> ApiError {
-    ApiError::new(
+async fn wrong_method(allow: String) -> impl Responder {
+    let refused = ApiError::new(
         StatusCode::METHOD_NOT_ALLOWED,
         "MethodNotAllowed",
         &"no such method here; see openapi.json",
-    )
+    );
+    refused.customize().insert_header((ALLOW, allow))
 }
 
 async fn nothing_here() -> ApiError {

@@ -1,28 +1,31 @@
 //! What the host says unasked, as server-sent events.
 
+use std::cell::Cell;
 use std::convert::Infallible;
 use std::future::Future;
 use std::path::Path;
 use std::pin::Pin;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use actix_web::HttpResponse;
 use actix_web::body::{BodySize, MessageBody};
 use actix_web::http::header::CACHE_CONTROL;
 use actix_web::http::{Method, StatusCode};
 use actix_web::web::{self, Bytes, Data, Query};
+use actix_web::{HttpRequest, HttpResponse};
 use cofferdam_actors::host::{Host, HostRefusal, MainSession, Subscribe};
 use cofferdam_protocol::host::HostEvent;
 use serde::Deserialize;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
-use tokio::time::{Interval, MissedTickBehavior, interval};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use crate::api::Endpoint;
 use crate::caller::Owner;
 use crate::error::ApiError;
+use crate::hangup::Hangup;
 
 /// The most streams at a time.
 const STREAMS: usize = 64;
@@ -30,6 +33,8 @@ const STREAMS: usize = 64;
 const WAITING: usize = 256;
 /// How often something is said if nothing happens, so that a listener that is gone is noticed.
 const HEARTBEAT: Duration = Duration::from_secs(15);
+/// How long a listener may leave unread what is said; heartbeats come more often.
+const UNREAD: Duration = Duration::from_secs(60);
 /// The beginning: how long a listener that lost its stream waits, in milliseconds.
 const BEGINNING: &[u8] = b"retry: 2000\n\n";
 
@@ -69,6 +74,7 @@ async fn events(
     listener: Query<Listener>,
     host: Data<Option<Host>>,
     streams: Data<EventStreams>,
+    request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
     let main = listener.into_inner().main_session()?;
     let host = host.as_ref().as_ref().ok_or(HostRefusal::Unavailable)?;
@@ -81,6 +87,9 @@ async fn events(
         return Err(HostRefusal::Unavailable.into());
     }
     let stream = EventStream::new(events, &streams, room);
+    if let Some(hangup) = request.conn_data::<Hangup>() {
+        actix_web::rt::spawn(watch(Rc::downgrade(&stream.taken), hangup.clone()));
+    }
     Ok(HttpResponse::Ok()
         .content_type("text/event-stream")
         .insert_header((CACHE_CONTROL, "no-store"))
@@ -111,11 +120,26 @@ impl Listener {
     }
 }
 
+/// Ends the connection of a listener that reads nothing: as long as what it has not read fills the way to it, nobody takes more
+/// from the body, and it would hold its place for ever.
+async fn watch(taken: Weak<Cell<Instant>>, hangup: Hangup) {
+    loop {
+        sleep(UNREAD / 4).await;
+        match taken.upgrade() {
+            None => return,
+            Some(taken) if taken.get().elapsed() >= UNREAD => return hangup.now(),
+            Some(_) => {}
+        }
+    }
+}
+
 /// The body of an answer that goes on as long as somebody listens.
 struct EventStream {
     begun: bool,
     events: mpsc::Receiver<Arc<HostEvent>>,
     beats: Interval,
+    /// When there was room for more.
+    taken: Rc<Cell<Instant>>,
     stopping: Pin<Box<WaitForCancellationFutureOwned>>,
     _room: OwnedSemaphorePermit,
 }
@@ -131,7 +155,8 @@ impl EventStream {
         // The first would come at once.
         beats.reset();
         let stopping = Box::pin(streams.stopping.clone().cancelled_owned());
-        Self { begun: false, events, beats, stopping, _room: room }
+        let taken = Rc::new(Cell::new(Instant::now()));
+        Self { begun: false, events, beats, taken, stopping, _room: room }
     }
 }
 
@@ -146,6 +171,7 @@ impl MessageBody for EventStream {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Bytes, Infallible>>> {
+        self.taken.set(Instant::now());
         if !std::mem::replace(&mut self.begun, true) {
             return Poll::Ready(Some(Ok(Bytes::from_static(BEGINNING))));
         }

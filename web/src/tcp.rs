@@ -1,12 +1,14 @@
 //! A whole server on loopback TCP: the contract's paths, the control API for whoever is let in, and the console. But for the
 //! status, it is for programs of this process's own user and of root, whatever they show.
 
+use std::any::Any;
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::dev::Server;
 use actix_web::middleware::from_fn;
+use actix_web::rt::net::TcpStream;
 use actix_web::web::{self, Data};
 use actix_web::{App, HttpServer};
 
@@ -24,13 +26,21 @@ pub struct Limits {
     pub head: Duration,
     /// Between two requests.
     pub idle: Duration,
+    /// For what is sent to be read, or for room to send more.
+    pub unread: Duration,
     /// For requests in flight when the server stops, in seconds.
     pub drain: u64,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { connections: 256, head: Duration::from_secs(10), idle: Duration::from_secs(60), drain: 10 }
+        Self {
+            connections: 256,
+            head: Duration::from_secs(10),
+            idle: Duration::from_secs(60),
+            unread: Duration::from_secs(60),
+            drain: 10,
+        }
     }
 }
 
@@ -58,7 +68,10 @@ pub fn serve(
         }
     };
     let server = HttpServer::new(app)
-        .on_connect(introduce)
+        .on_connect(move |connection, data| {
+            introduce(connection, data);
+            limit_unread(connection, limits.unread);
+        })
         .workers(1)
         .max_connections(limits.connections)
         .client_request_timeout(limits.head)
@@ -69,6 +82,15 @@ pub fn serve(
         .disable_signals()
         .listen(listener)?;
     Ok(server.run())
+}
+
+/// Has the kernel end a connection whose other side does not read, or is not there any more.
+fn limit_unread(connection: &dyn Any, limit: Duration) {
+    if let Some(stream) = connection.downcast_ref::<TcpStream>() {
+        let limit = u32::try_from(limit.as_millis()).unwrap_or(u32::MAX);
+        // A kernel without it waits for the other side, as it does by default.
+        let _ = rustix::net::sockopt::set_tcp_user_timeout(stream, limit);
+    }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use actix_web::rt::net::UnixStream;
 use actix_web::{App, HttpServer};
 use cofferdam_storage::peer::Peer;
 use cofferdam_storage::sandbox;
-use cofferdam_web::{Sandboxed, Services};
+use cofferdam_web::{Hangup, Sandboxed, Services};
 
 use crate::socket::{self, trusted};
 
@@ -41,6 +41,10 @@ fn introduce(connection: &dyn Any, data: &mut Extensions) {
         Ok(peer) => match trusted(&peer) {
             Some(peer) => {
                 data.insert(peer);
+                // Without a descriptor to spare it is there for as long as it likes.
+                if let Ok(hangup) = Hangup::of(stream) {
+                    data.insert(hangup);
+                }
             }
             None => tracing::warn!(uid = peer.uid, "a stranger reached the control socket"),
         },

@@ -24,7 +24,7 @@ async fn a_heartbeat_comes_every_15_seconds_in_which_nothing_happens() {
     let (_sender, _, mut stream) = stream();
     assert_eq!(next(&mut stream).await.unwrap(), "retry: 2000\n\n");
     for _ in 0..3 {
-        let before = tokio::time::Instant::now();
+        let before = Instant::now();
         assert_eq!(next(&mut stream).await.unwrap(), ":\n\n");
         assert_eq!(before.elapsed(), HEARTBEAT);
     }
@@ -45,6 +45,29 @@ async fn it_ends_with_the_daemon_and_with_the_host() {
         "event: events.lost\ndata: {\"kind\":\"events.lost\"}\n\n"
     );
     assert_eq!(next(&mut deserted).await, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_listener_over_a_unix_socket_that_does_not_read_is_hung_up() {
+    let (ours, mut theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+    theirs.set_nonblocking(true).unwrap();
+    let mut closed = || std::io::Read::read(&mut theirs, &mut [0]).is_ok_and(|count| count == 0);
+    let (_sender, _, mut stream) = stream();
+    let local = tokio::task::LocalSet::new();
+    local.spawn_local(watch(Rc::downgrade(&stream.taken), Hangup::of(&ours).unwrap()));
+    let listening = async {
+        next(&mut stream).await;
+        for _ in 0..20 {
+            next(&mut stream).await;
+            assert!(!closed());
+        }
+        let last = Instant::now();
+        while !closed() {
+            sleep(Duration::from_secs(1)).await;
+        }
+        assert!(last.elapsed() >= UNREAD && last.elapsed() <= UNREAD * 2, "{:?}", last.elapsed());
+    };
+    local.run_until(listening).await;
 }
 
 #[test]

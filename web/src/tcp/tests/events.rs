@@ -70,3 +70,19 @@ async fn there_are_so_many_streams_and_no_more_until_one_ends() {
     gone.closed().await;
     listen(&server, "", "retry:").await;
 }
+
+#[actix_web::test]
+async fn a_listener_that_does_not_read_loses_its_place() {
+    let server = start_with(Limits { unread: SHORT, ..Limits::default() }, Duration::from_secs(30));
+    let _silent = listen(&server, "", "retry:").await;
+    let events = loop {
+        let heard = server.heard.listeners.lock().unwrap().pop();
+        if let Some(subscribed) = heard {
+            break subscribed.events;
+        }
+        tokio::task::yield_now().await;
+    };
+    let event = Arc::new(HostEvent::TaskRemoved { task_id: "x".repeat(1 << 16) });
+    // More than fits on the way to it; then the stream ends, and whoever speaks to it knows.
+    while events.send(Arc::clone(&event)).await.is_ok() {}
+}

@@ -246,3 +246,13 @@ async fn programs_of_other_users_get_the_status_and_nothing_else_whatever_they_s
     );
     assert_eq!(server.get(&login, "").await.status, 303, "the code is not spent");
 }
+
+#[actix_web::test]
+async fn a_wrong_method_is_answered_with_the_right_ones() {
+    let server = start().await;
+    let token = server.shown_token();
+    for (path, allow) in [("/api/v1/ckpt/undo", "post"), ("/api/v1/events", "get")] {
+        let answer = server.ask(&format!("DELETE {path}"), &(server.host() + &token), "").await;
+        assert_eq!((answer.status, answer.header("allow")), (405, Some(allow)), "{path}");
+    }
+}
