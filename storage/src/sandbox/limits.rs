@@ -10,6 +10,21 @@ use rustix::process::{WaitOptions, waitpid};
 use super::order::Limits;
 use crate::sys::{Fork, fork};
 
+impl Limits {
+    /// What an agent gets: as many processes and threads as a large build needs, and three quarters of the machine's memory,
+    /// so that what runs beside it goes on.
+    pub fn usual() -> Self {
+        let machine = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+        Self { memory: total(&machine).map(|total| total / 4 * 3), processes: Some(4096) }
+    }
+}
+
+/// The machine's memory in bytes, by `/proc/meminfo`.
+fn total(machine: &str) -> Option<u64> {
+    let kib = machine.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    kib.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)
+}
+
 /// A cgroup. Removed when nothing is in it any more.
 #[derive(Debug)]
 pub(super) struct Cgroup {
@@ -102,4 +117,17 @@ fn own_dir() -> Option<PathBuf> {
         let below = PathBuf::from("/").join(&own);
         Some(PathBuf::from(point).join(below.strip_prefix(root).ok()?))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_machines_memory_is_what_the_kernel_says() {
+        assert_eq!(total("MemTotal:        8000 kB\nMemFree:  1 kB\n"), Some(8_192_000));
+        assert_eq!(total("MemFree:  1 kB\n"), None);
+        let usual = Limits::usual();
+        assert!(usual.memory.unwrap() > 1 << 20 && usual.processes == Some(4096), "{usual:?}");
+    }
 }

@@ -271,6 +271,7 @@ pub fn not_stopped(layers: &[LayerState]) -> Vec<&'static str> {
             "signals to processes of the user the task runs as",
         ),
         (!holds(Layer::PidNamespace), "what left its parent, once both supervisor and keeper are killed"),
+        (!other_user, "writing to files that have a second name in the task's directory"),
         (true, "taking locks on files that can be read"),
         (true, "the network"),
     ];

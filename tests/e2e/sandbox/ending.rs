@@ -1,6 +1,6 @@
 //! Nothing of a sandbox outlives its turn, its daemon, or its supervisor.
 
-use cofferdam_storage::sandbox::{CANCEL, Order, Report};
+use cofferdam_storage::sandbox::{CANCEL, Layer, Limits, Order, Report};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -81,13 +81,46 @@ fn everything_dies_with_the_keeper_and_the_supervisor_says_so() {
     for way in ways() {
         let place = Place::new(way);
         let running = started(&place, &place.order(&with_children("time.sleep(1000)")));
-        let supervisor = running.supervisor.id();
-        let children =
-            std::fs::read_to_string(format!("/proc/{supervisor}/task/{supervisor}/children")).unwrap();
-        kill(Pid::from_raw(children.trim().parse().unwrap()), Signal::SIGKILL).unwrap();
+        kill(keeper_of(&running), Signal::SIGKILL).unwrap();
         let ran = running.finish();
         assert!(ran.failure().unwrap().contains("keeper was killed"), "{}: {ran:?}", way.name);
         place.nothing_left();
+    }
+}
+
+fn keeper_of(running: &Running) -> Pid {
+    let supervisor = running.supervisor.id();
+    let children = std::fs::read_to_string(format!("/proc/{supervisor}/task/{supervisor}/children")).unwrap();
+    Pid::from_raw(children.trim().parse().unwrap())
+}
+
+#[test]
+fn without_a_process_namespace_whoever_kills_supervisor_and_keeper_at_once_lets_the_rest_go() {
+    for way in ways() {
+        let place = Place::new(way);
+        let mut running = started(&place, &place.order(&with_children("time.sleep(1000)")));
+        let (supervisor, keeper) = (Pid::from_raw(running.supervisor.id() as i32), keeper_of(&running));
+        // Neither sees the other go.
+        kill(supervisor, Signal::SIGSTOP).unwrap();
+        kill(keeper, Signal::SIGSTOP).unwrap();
+        let pods = place.processes();
+        kill(keeper, Signal::SIGKILL).unwrap();
+        kill(supervisor, Signal::SIGKILL).unwrap();
+        running.supervisor.wait().unwrap();
+        assert_eq!(pods.len(), 6, "{}: the program and its five children", way.name);
+        if !way.without.is_empty() {
+            // The program itself goes with its keeper; what has left it does not.
+            let mut left = place.processes();
+            while left.len() == 6 {
+                std::thread::yield_now();
+                left = place.processes();
+            }
+            assert_eq!(left.len(), 5, "{}", way.name);
+            left.iter().for_each(|pod| kill(*pod, Signal::SIGKILL).unwrap());
+        }
+        // The end of the output is the end of the last process.
+        running.finish();
+        assert_eq!(place.processes(), [], "{}", way.name);
     }
 }
 
@@ -157,6 +190,47 @@ fn a_program_that_cannot_be_started_is_a_failure_that_names_it() {
             way.name
         );
         assert!(!ran.reports.contains(&Report::Started), "{ran:?}");
+        place.nothing_left();
+    }
+}
+
+#[test]
+fn what_a_sandbox_may_use_is_limited_where_the_machine_can_and_it_is_said_where_not() {
+    let script = "
+import os, time
+started = 0
+try:
+    for i in range(200):
+        if os.fork() == 0:
+            time.sleep(1000)
+        started += 1
+except BlockingIOError:
+    pass
+print(started, flush=True)
+held = b'x' * (256 << 20)
+print('had it')";
+    for way in ways() {
+        let place = Place::new(way);
+        let limits = Limits { memory: Some(96 << 20), processes: Some(100) };
+        let ran = place.run(&Order { limits, ..place.order(script) });
+        let Some(Report::Ready { layers }) = ran.reports.first() else { panic!("{}: {ran:?}", way.name) };
+        let cgroup = layers.iter().find(|state| state.layer == Layer::Cgroup).unwrap();
+        let says = |text: &str| cgroup.detail.contains(text);
+        let (memory, processes) = (says("memory limited to 100663296"), says("processes limited to 100"));
+        // Nothing is silently unlimited.
+        assert!(!cgroup.holds || memory || says("memory not limited"), "{}: {cgroup:?}", way.name);
+        assert!(!cgroup.holds || processes || says("processes not limited"), "{}: {cgroup:?}", way.name);
+        let started: u32 = ran.stdout.lines().next().unwrap().parse().unwrap();
+        assert_eq!(started < 100, processes, "{}: {ran:?}", way.name);
+        assert_eq!(
+            ran.exit(),
+            Some(if memory { (None, Some(9)) } else { (Some(0), None) }),
+            "{}: {ran:?}",
+            way.name
+        );
+        if !memory || !processes {
+            cofferdam_tests::skipped(format_args!("no limits for {}: {}", way.name, cgroup.detail));
+        }
         place.nothing_left();
     }
 }

@@ -87,6 +87,27 @@ def symlink_outside(): os.symlink('x', out('symlink'))
 @act
 def fifo_outside(): os.mkfifo(out('fifo'))
 @act
+def create_dotdot(): write_new(TASK + '/../../outside/created')
+@act
+def create_by_link_to_directory():
+    os.symlink(OUT, TASK + '/dirway')
+    write_new(TASK + '/dirway/created')
+@act
+def create_proc_root(): write_new('/proc/self/root' + out('created'))
+@act
+def write_by_held_directory():
+    fd = os.open(OUT, os.O_PATH)
+    os.close(os.open('created', os.O_CREAT | os.O_WRONLY, 0o600, dir_fd=fd))
+@act
+def write_by_reopened(): write('/proc/self/fd/%d' % os.open(out('write'), os.O_RDONLY))
+@act
+def write_fifo(): os.close(os.open(out('pipe'), os.O_WRONLY | os.O_NONBLOCK))
+@act
+def device(): os.mknod(TASK + '/device', 0o600 | 0o060000, os.makedev(7, 0))
+# Two names of one file, the other one outside: not this script's doing.
+@act
+def write_linked(): write(TASK + '/linked')
+@act
 def write_other_task(): write(PLACE + '/root/other/secret')
 @act
 def write_state(): write(PLACE + '/state/secret')
@@ -128,6 +149,20 @@ def mount(): call(165, b'none', TASK.encode(), b'tmpfs', 0, 0)
 @act
 def umount(): call(166, TASK.encode(), 2)
 @act
+def remount(): call(165, b'none', b'/', 0, 32 | 0x1000, 0)
+@act
+def bind(): call(165, OUT.encode(), TASK.encode(), 0, 0x1000, 0)
+@act
+def open_tree(): call(428, -100, OUT.encode(), 1)
+@act
+def fsopen(): call(430, b'tmpfs', 0)
+@act
+def mount_setattr(): call(442, -100, b'/', 0x8000, struct.pack('QQQQ', 0, 1, 0, 0), 32)
+@act
+def pivot_root(): call(155, TASK.encode(), TASK.encode())
+@act
+def setns(): call(308, os.open('/proc/%d/ns/mnt' % DAEMON, os.O_RDONLY), 0)
+@act
 def user_namespace(): call(272, 0x10000000)
 @act
 def user_namespace_by_clone():
@@ -152,7 +187,36 @@ def write_parent_memory(): write('/proc/%d/mem' % os.getppid())
 @act
 def read_environment(): open('/proc/%d/environ' % DAEMON, 'rb').read()
 @act
+def write_vm(): call(311, DAEMON, 0, 0, 0, 0, 0)
+@act
+def memory_map(): open('/proc/%d/maps' % DAEMON).read(1)
+@act
+def list_descriptors(): os.listdir('/proc/%d/fd' % DAEMON)
+@act
+def open_descriptor(): os.open('/proc/%d/fd/0' % DAEMON, os.O_RDONLY)
+@act
+def take_descriptor(): call(438, os.pidfd_open(DAEMON), 1, 0)
+@act
+def compare_processes(): call(312, DAEMON, DAEMON, 0, 0, 0)
+@act
+def seize(): call(101, 0x4206, DAEMON, 0, 0)
+@act
+def seize_parent(): call(101, 0x4206, os.getppid(), 0, 0)
+@act
+def oom_score(): write('/proc/%d/oom_score_adj' % DAEMON)
+@act
 def signal_daemon(): os.kill(DAEMON, 0)
+@act
+def signal_by_descriptor(): call(424, os.pidfd_open(DAEMON), 0, 0, 0)
+@act
+def signal_thread(): call(234, DAEMON, DAEMON, 0)
+@act
+def signal_by_event():
+    # Whether it comes only the one it is for can tell; it would end.
+    a, b = socket.socketpair()
+    fcntl.fcntl(a, fcntl.F_SETOWN, DAEMON)
+    fcntl.fcntl(a, fcntl.F_SETFL, fcntl.fcntl(a, fcntl.F_GETFL) | os.O_ASYNC)
+    b.send(b'x')
 @act
 def signal_keeper(): os.kill(os.getppid(), signal.SIGKILL)
 @act
@@ -177,6 +241,9 @@ def unix_stream(): reach(socket.SOCK_STREAM, PLACE + '/stream.sock')
 def unix_datagram(): reach(socket.SOCK_DGRAM, PLACE + '/dgram.sock')
 @act
 def unix_abstract(): reach(socket.SOCK_STREAM, '\0cofferdam-test-%d' % DAEMON)
+@act
+def tcp():
+    with socket.create_connection(('127.0.0.1', int(open(TASK + '/port').read())), 5): pass
 @act
 def datagram_pair():
     a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)

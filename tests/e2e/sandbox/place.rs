@@ -14,6 +14,7 @@ use cofferdam_storage::sandbox::{
     Launched, Limits, Order, PodUser, ProbeOrder, Program, Report, Stdio, default_hidden, launch,
 };
 use cofferdam_tests::{files, user};
+use nix::unistd::Pid;
 use tempfile::TempDir;
 
 use crate::Way;
@@ -159,6 +160,17 @@ impl Place {
         let ran = self.run(&self.order(script));
         assert_eq!(ran.exit(), Some((Some(0), None)), "{}: {ran:?}", self.way.name);
         ran.stdout
+    }
+
+    /// The programs that run in the sandbox and what they have started, known by their environment.
+    pub(crate) fn processes(&self) -> Vec<Pid> {
+        let mark = format!("PLACE={}", self.dir.path().display());
+        let is_ours = |entry: &std::fs::DirEntry| {
+            let environment = std::fs::read(entry.path().join("environ")).unwrap_or_default();
+            environment.split(|byte| *byte == 0).any(|variable| variable == mark.as_bytes())
+        };
+        let id = |entry: std::fs::DirEntry| Some(Pid::from_raw(entry.file_name().to_str()?.parse().ok()?));
+        std::fs::read_dir("/proc").unwrap().flatten().filter(is_ours).filter_map(id).collect()
     }
 
     /// The private directories that are there.

@@ -102,7 +102,7 @@ impl CommandParts {
             user: Some(PodUser::default()),
             probe: None,
             program: None,
-            limits: Limits::default(),
+            limits: Limits::usual(),
             grace_ms: u32::try_from(self.real(GRACE).as_millis()).unwrap_or(u32::MAX),
             without: Vec::new(),
         }
