@@ -2,6 +2,8 @@
 //!
 //! - `getState` with 200 tasks, beside a bare actix-web handler that returns the same bytes: requests a second over one
 //!   kept connection, and how long one takes.
+//! - How long it takes from `startTask` to the first instruction of a program in its sandbox, with the sandbox's test still
+//!   believed and with a test of its own, beside the same program started without anything around it.
 //! - How long it takes from a change of a task's state, as the asker's answer shows it, until a listener has the event.
 //!
 //! Rivals take turns, so that a busy machine is busy for both.
@@ -15,7 +17,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use actix_web::{App, HttpResponse, HttpServer, web};
 use serde_json::{Value, json};
@@ -37,6 +39,7 @@ fn main() {
     let body = daemon.settled();
     states(&mut daemon, body);
     events(&mut daemon);
+    starts(&mut daemon, place.path());
 }
 
 /// `getState`, beside the same bytes from a handler that has them at hand.
@@ -102,6 +105,60 @@ fn events(daemon: &mut Daemon) {
         percentile(&times, 50).as_micros(),
         percentile(&times, 99).as_micros()
     );
+}
+
+/// From `startTask` to the program's first instruction, beside a bare start of the same program.
+fn starts(daemon: &mut Daemon, place: &Path) {
+    const ROUNDS: usize = 50;
+    let heard = daemon.listen();
+    daemon.call("setConfig", &json!({"patch": {"presetId": "shell", "allowedTools": ["bash"]}}));
+    let (mut bare, mut believed, mut tested) = (Vec::new(), Vec::new(), Vec::new());
+    for round in 0..ROUNDS {
+        bare.push(bare_start(place));
+        // Of another root nothing is known yet.
+        let root = place.join(format!("root-{round}"));
+        daemon.call("setConfig", &json!({"patch": {"sandboxRoot": root}}));
+        tested.push(sandboxed_start(daemon, &heard, &root));
+        believed.push(sandboxed_start(daemon, &heard, &root));
+    }
+    println!("from the request to the program's first instruction, {ROUNDS} times each");
+    let table = [
+        ("the program alone", &mut bare),
+        ("a task, its sandbox tested before", &mut believed),
+        ("a task, and a test of its sandbox", &mut tested),
+    ];
+    for (what, times) in table {
+        times.sort_unstable();
+        let [middle, most] = [50, 95].map(|of| percentile(times, of).as_secs_f64() * 1000.0);
+        println!("{what:<36} p50 {middle:>7.2} ms   p95 {most:>7.2} ms");
+    }
+}
+
+/// Writes down when it began.
+const SCRIPT: &str = "printf %s $EPOCHREALTIME > began";
+
+fn bare_start(place: &Path) -> Duration {
+    let asked = SystemTime::now();
+    let ended = Command::new("bash").args(["-c", "--", SCRIPT]).current_dir(place).status().unwrap();
+    assert!(ended.success());
+    began(place).duration_since(asked).unwrap_or_default()
+}
+
+fn sandboxed_start(daemon: &mut Daemon, heard: &mpsc::Receiver<(Instant, Value)>, root: &Path) -> Duration {
+    let asked = SystemTime::now();
+    let started = daemon.call("startTask", &json!({"description": SCRIPT}));
+    let id = started["taskId"].as_str().unwrap().to_owned();
+    wait(heard, &id, "completed");
+    let took = began(&root.join(&id)).duration_since(asked).unwrap_or_default();
+    daemon.call("cleanup", &json!({"taskId": id, "scope": "all"}));
+    took
+}
+
+/// What a program has written down.
+fn began(dir: &Path) -> SystemTime {
+    let text = std::fs::read_to_string(dir.join("began")).unwrap();
+    let micros = text.replace('.', "").parse().unwrap();
+    SystemTime::UNIX_EPOCH + Duration::from_micros(micros)
 }
 
 /// When the event came that a task has that status.

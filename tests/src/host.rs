@@ -69,10 +69,23 @@ impl HostSite {
         self
     }
 
+    /// Has a shell script confine agents, which speaks as a supervisor does: it confines nothing, and finds what a test wants found.
+    pub fn with_supervisor(self, script: &str) -> Self {
+        let program = self.path("supervisor");
+        files::write(&program, script);
+        files::chmod(&program, 0o755);
+        self.with_variable("COFFERDAM_POD_SUPERVISOR", program.to_str().unwrap())
+    }
+
     /// Has the daemon's monotonic time run that many times faster.
     pub fn scaled(mut self, scale: u32) -> Self {
         self.scale = scale;
         self
+    }
+
+    /// The place itself, for what has nothing to do with tasks.
+    pub fn site(&self) -> &Site {
+        &self.site
     }
 
     /// A path in this place.
@@ -83,19 +96,29 @@ impl HostSite {
     /// Starts the daemon and waits until tasks can be started.
     #[track_caller]
     pub fn start(&self) -> Daemon {
-        self.serve(self.http, "")
+        self.start_at(self.http)
     }
 
     /// The same, with HTTP at that address.
     #[track_caller]
     pub fn start_at(&self, http: &str) -> Daemon {
-        self.serve(http, "")
+        let daemon = self.serve(http, "");
+        self.until_core(|core| core.status == CoreStatus::Ready);
+        daemon
     }
 
     /// The same, with rules for what fails in it.
     #[track_caller]
     pub fn start_faulty(&self, fault: &str) -> Daemon {
-        self.serve(self.http, fault)
+        let daemon = self.serve(self.http, fault);
+        self.until_core(|core| core.status == CoreStatus::Ready);
+        daemon
+    }
+
+    /// Starts the daemon and waits until it serves, whatever becomes of its core.
+    #[track_caller]
+    pub fn start_at_once(&self) -> Daemon {
+        self.serve(self.http, "")
     }
 
     #[track_caller]
@@ -106,9 +129,7 @@ impl HostSite {
         if let Some(program) = &self.pod_core {
             serve.arg("--pod-core").arg(program);
         }
-        let daemon = Daemon::start(&mut serve, &self.site.socket());
-        self.until_ready();
-        daemon
+        Daemon::start(&mut serve, &self.site.socket())
     }
 
     /// The same, with a sandbox root, the scripted agent, and these changes of the configuration.
@@ -231,14 +252,17 @@ impl HostSite {
         row
     }
 
-    fn until_ready(&self) {
+    /// Waits until the core is so.
+    #[track_caller]
+    pub fn until_core(&self, is_so: impl Fn(&CoreState) -> bool) -> CoreState {
         let mut events = self.events();
         let mut core = self.core();
-        while core.status != CoreStatus::Ready {
+        while !is_so(&core) {
             if let HostEvent::CoreChanged { core: changed } = events.next_event() {
                 core = changed;
             }
         }
+        core
     }
 
     /// How the core is.
@@ -262,7 +286,8 @@ impl HostSite {
         Events { stream }
     }
 
-    fn control(&self) -> UnixStream {
+    /// A connection to the control socket.
+    pub fn control(&self) -> UnixStream {
         let stream = UnixStream::connect(self.site.state().join("run/control.sock")).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream

@@ -18,22 +18,31 @@ with_either_core! {
 }
 
 /// A page that has signed in.
-struct Page {
+pub(super) struct Page {
     address: String,
     token: String,
+    /// What signed it in, and what it has been given for that.
+    shown: [String; 2],
 }
 
 impl Page {
-    fn open(daemon: &Daemon) -> Self {
+    pub(super) fn open(daemon: &Daemon) -> Self {
         let line = daemon.line();
         let link = line.strip_prefix("console: http://").unwrap_or_else(|| panic!("{line}"));
         let (address, path) = link.split_once('/').unwrap();
-        let page = Self { address: address.to_owned(), token: String::new() };
+        let page = Self { address: address.to_owned(), token: String::new(), shown: Default::default() };
         let signed_in = page.ask(&format!("GET /{path}"), "", "");
         let cookie = signed_in.split_once("set-cookie: ").unwrap_or_else(|| panic!("{signed_in}")).1;
-        let cookie = format!("Cookie: {}\r\n", cookie.split(';').next().unwrap());
+        let cookie = cookie.split(';').next().unwrap().to_owned();
+        let shown = [path, &cookie].map(|text| text.rsplit('=').next().unwrap().to_owned());
+        let cookie = format!("Cookie: {cookie}\r\n");
         let token = document(&page.ask("GET /isolation-pod/bootstrap", &cookie, ""))["token"].clone();
-        Self { token: token.as_str().unwrap().to_owned(), ..page }
+        Self { token: token.as_str().unwrap().to_owned(), shown, ..page }
+    }
+
+    /// Whatever lets somebody in: the token, the code of the link, and the cookie.
+    pub(super) fn secrets(&self) -> [&str; 3] {
+        [&self.token, &self.shown[0], &self.shown[1]]
     }
 
     /// Everything the server says to one request.
@@ -64,7 +73,7 @@ impl Page {
 
     /// The answer of a method that must succeed.
     #[track_caller]
-    fn ok(&self, method: &str, args: &Value) -> Value {
+    pub(super) fn ok(&self, method: &str, args: &Value) -> Value {
         let answer = self.call(method, args);
         assert_eq!(answer["ok"], true, "{method}: {answer}");
         answer

@@ -4,10 +4,12 @@
 use cofferdam_tests::host::{Core, HostSite};
 
 mod cancelling;
+mod context;
 mod cosh;
 mod exporting;
 mod following;
 mod http;
+mod misbehaving;
 mod programs;
 mod removing;
 mod restarts;
@@ -16,6 +18,8 @@ mod rewinding;
 mod running;
 mod settings;
 mod shell;
+mod trouble;
+mod verdicts;
 
 /// A place of its own for a test, with the programs of this build.
 fn site(core: Core) -> HostSite {

@@ -9,6 +9,7 @@ use super::{site, with_either_core};
 
 with_either_core! {
     a_task_is_returned_to_an_attached_main_session_and_to_no_other
+    nothing_is_told_to_a_main_session_that_nobody_tells_it
     an_attached_client_outlives_the_daemon_and_prints_nothing_twice
 }
 
@@ -44,6 +45,26 @@ fn a_task_is_returned_to_an_attached_main_session_and_to_no_other(core: Core) {
     client.signal(Signal::SIGINT);
     assert_eq!(client.next_line(), None);
     assert_eq!(client.wait().0, 0);
+}
+
+fn nothing_is_told_to_a_main_session_that_nobody_tells_it(core: Core) {
+    let site = site(core);
+    let _daemon = site.start_with(&[]);
+    let mut client = attach(&site);
+    for script in ["say it is done", "say it is not\nend error it broke", "die", "end aborted"] {
+        site.run(&["task", "run", script, "--main", "main-1", "--wait"]);
+    }
+    let ended = site.json(&["task", "list"]);
+    assert_eq!(ended.as_array().unwrap().len(), 4);
+    let told = site.ok(&["task", "return", ended[0]["id"].as_str().unwrap(), "--yes"]);
+    let first = message(&mut client);
+    assert_eq!(
+        told,
+        format!("Sent to main-1: {}\n", first["id"].as_str().unwrap()),
+        "it is the first of all"
+    );
+    client.signal(Signal::SIGINT);
+    assert_eq!(client.next_line(), None);
 }
 
 fn an_attached_client_outlives_the_daemon_and_prints_nothing_twice(core: Core) {
