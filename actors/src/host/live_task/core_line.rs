@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use actix::prelude::{ActorFutureExt, AsyncContext, Context, WrapFuture};
 use cofferdam_protocol::pod::{
-    Method, PodErrorCode, TaskSetAvailableTools, TaskSetError, TaskSetLastText, TaskStatus, TaskTurnEnded,
+    Method, PodErrorCode, TaskSetAvailableTools, TaskSetError, TaskSetLastText, TaskTurnEnded,
     TaskTurnStarted,
 };
 use tokio::sync::oneshot;
@@ -206,17 +206,21 @@ impl LiveParts {
         }
     }
 
-    /// Tells how a turn ended, and what went wrong if the core takes it for a failure, too: not if its time was up before.
+    /// Tells what went wrong, unless that was only that its time was up, and then how the turn ended: whoever hears that a task
+    /// has failed hears why.
     async fn end_turn(&self, ended: Ended) -> Result<(), Failure> {
         let Ended { turn, reason, timed_out, last_text, error } = ended;
         let (task_id, lease_id) = (self.task_id.clone(), self.lease.clone());
-        let code = reason.clone();
-        let request = TaskTurnEnded { task_id, lease_id, turn, reason: Some(reason), timed_out, last_text };
-        let task = self.ask(request).await?.task;
-        if error.is_empty() || task.status != TaskStatus::Failed {
-            return Ok(());
+        if !timed_out && !error.is_empty() && is_failure(&reason) {
+            let (task_id, lease_id, code) = (task_id.clone(), lease_id.clone(), reason.clone());
+            self.ask(TaskSetError { task_id, lease_id, code, message: error }).await?;
         }
-        let (task_id, lease_id) = (self.task_id.clone(), self.lease.clone());
-        self.ask(TaskSetError { task_id, lease_id, code, message: error }).await.map(drop)
+        let request = TaskTurnEnded { task_id, lease_id, turn, reason: Some(reason), timed_out, last_text };
+        self.ask(request).await.map(drop)
     }
+}
+
+/// Whether a turn that ends for this reason has failed (spec §5); agents' own reasons are failures.
+fn is_failure(reason: &str) -> bool {
+    !matches!(reason, "completed" | "max-tokens" | "forked" | "aborted" | "interrupted")
 }
