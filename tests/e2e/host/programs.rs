@@ -159,24 +159,27 @@ fn presets_can_be_looked_at_and_the_sample_be_used(site: HostSite) {
     // It needs no daemon.
     let sample = site.ok(&["task", "presets", "--sample"]);
     // Whatever is installed here.
-    let programs = ["claude", "codex", "gemini", "qwen", "opencode", "cursor-agent", "aider"];
+    let programs = ["claude", "codex", "gemini", "qwen", "opencode", "cursor-agent", "goose", "aider"];
     let toml = programs.iter().fold(sample, |toml, program| {
         toml.replace(&format!("\"{program}\", "), &format!("\"no-{program}\", "))
     });
-    let site = site.with_presets(&toml);
+    let needy = "[[presets]]\nid = \"needy\"\nargv_first = [\"sh\", \"{prompt}\"]\nneeds = [\"bash\", \"read\", \"edit\"]\n";
+    let site = site.with_presets(&format!("{toml}\n{needy}"));
     let _daemon = site.start_with_shell();
     let presets = site.json(&["task", "presets"]);
     let of = |id: &str| presets.as_array().unwrap().iter().find(|preset| preset["id"] == id).unwrap().clone();
     assert_eq!((&of("shell")["chosen"], &of("shell")["usable"]), (&true.into(), &true.into()));
-    // The program of goose's is `env`.
-    for id in ["claude", "codex", "gemini", "qwen", "opencode", "cursor", "aider"] {
+    for id in ["claude", "codex", "gemini", "qwen", "opencode", "cursor", "goose", "aider"] {
         let why = of(id)["why"].as_str().unwrap_or_default().to_owned();
-        assert!(of(id)["usable"] == false && why.contains("is not found; install it"), "{id}: {why}");
+        assert!(
+            of(id)["usable"] == false && why.contains("is not found in the daemon's PATH; install it"),
+            "{id}: {why}"
+        );
     }
-    assert_eq!((&of("goose")["broken"], &of("goose")["usable"]), (&false.into(), &false.into()));
-    assert_eq!(of("goose")["lacking"], json!(["read", "write", "edit"]));
+    assert_eq!((&of("needy")["broken"], &of("needy")["usable"]), (&false.into(), &false.into()));
+    assert_eq!(of("needy")["lacking"], json!(["read", "edit"]));
     let shown = site.ok(&["task", "presets"]);
-    assert!(shown.contains("not allowed: read, write, edit"), "{shown}");
+    assert!(shown.contains("not allowed: read, edit"), "{shown}");
     let refused = site.run(&["task", "run", "anything", "--preset", "nobody"]);
     assert!(refused.code == 1 && refused.stderr.contains("cofferdam task presets"), "{refused:?}");
     assert!(site.json(&["task", "list"]).as_array().unwrap().is_empty());

@@ -15,16 +15,22 @@ fn is_in(path: &str, program: &str) -> bool {
 /// Why the program of a preset cannot be run, if it is not there.
 pub(super) fn missing(preset: &CommandPreset, path: Option<&str>) -> Option<String> {
     let path = path.unwrap_or(USUAL_PATH);
-    let Some(Argument::One(program)) = preset.argv_first.first() else { return None };
+    let texts = preset.argv_first.iter().map_while(|argument| match argument {
+        Argument::One(text) => Some(text.as_str()),
+        Argument::Together(_) => None,
+    });
+    // `env NAME=value program` is the way to set a variable.
+    let program = texts.clone().next().filter(|first| *first != "env");
+    let program = program.or_else(|| texts.skip(1).find(|text| !text.contains('=')))?;
     let there = match program.contains('/') {
         true => Path::new(program).is_file(),
         false => is_in(path, program),
     };
-    // A placeholder's program is known when there is a task.
+    // What a placeholder stands for is known when there is a task.
     (!there && !program.contains('{')).then(|| {
         format!(
-            "its program {program} is not found; install it, or name its path in the preset, and start the daemon \
-             anew (its PATH is {path})"
+            "its program {program} is not found in the daemon's PATH; install it, or name its path in the preset, and \
+             start the daemon anew"
         )
     })
 }

@@ -307,7 +307,7 @@ fn what_has_no_end_takes_no_more_memory_than_a_line() {
         let kept = stream.heard.blocks.kept();
         assert!(kept <= 2 * MAX_LINE, "{kept}");
     }
-    told += stream.finish().iter().map(|item| shown_length(item)).sum::<usize>();
+    told += stream.finish().iter().map(shown_length).sum::<usize>();
     assert_eq!(told, 200 * piece.len());
     for number in 0..10_000 {
         let line = json!({ "type": "tool_use", "tool_id": number.to_string(), "tool_name": "x" });

@@ -321,13 +321,19 @@ async fn presets_say_what_is_wrong_with_them_and_none_works_without_a_supervisor
     assert!(bench.presets.iter().all(|preset| preset.broken.is_some()));
     assert!(bench.presets[0].broken.as_ref().unwrap().contains("/nonexistent/cofferdam"));
     assert!(matches!(bench.send(bench.message("t")).await, Err(AgentError::Failed(_))));
-    let program = |program: &str| CommandPreset {
-        argv_first: vec![Argument::One(program.to_owned())],
+    let program = |argv: &str| CommandPreset {
+        argv_first: argv.split(' ').map(|text| Argument::One(text.to_owned())).collect(),
         ..CommandPreset::default()
     };
-    for (name, there) in
-        [("sh", true), ("/bin/sh", true), ("no-such", false), ("/bin/no-such", false), ("{model}", true)]
-    {
+    for (name, there) in [
+        ("sh -c", true),
+        ("/bin/sh", true),
+        ("no-such sh", false),
+        ("/bin/no-such", false),
+        ("{model}", true),
+        ("env A=b C=d sh -c", true),
+        ("env A=b no-such sh", false),
+    ] {
         let why = shell::missing(&program(name), Some("relative:/usr/bin:/bin"));
         assert_eq!(why.is_none(), there, "{name}: {why:?}");
     }
