@@ -87,12 +87,12 @@ async fn what_went_wrong_in_a_turn_is_the_tasks_error() {
     let bench = Bench::in_turn().await;
     bench.agent(ended(1, "error", "no credit left")).await;
     let expected = [
-        r#"task.turnEnded {"lastText":null,"reason":"error","timedOut":false,"turn":1}"#,
         r#"task.setError {"code":"error","message":"no credit left"}"#,
+        r#"task.turnEnded {"lastText":null,"reason":"error","timedOut":false,"turn":1}"#,
     ];
     assert_eq!(bench.take(), expected);
     assert_eq!(bench.entries().await.last().unwrap(), "Turn: turn 1 ended: error: no credit left");
-    // Not where the core has taken it for something else.
+    // Not where the core takes it for something else.
     let bench = Bench::in_turn().await;
     bench.agent(ended(1, "completed", "a warning")).await;
     assert_eq!(bench.take().len(), 1);
