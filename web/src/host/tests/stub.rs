@@ -313,7 +313,9 @@ fn state() -> State {
             id: "p".to_owned(),
             name: "P".to_owned(),
             broken: false,
-            ..PresetChoice::default()
+            why: "not found".to_owned(),
+            needs: vec!["bash".to_owned()],
+            resumable: true,
         }],
         sandbox: SandboxVerdict::default(),
         tasks: vec![task()],
