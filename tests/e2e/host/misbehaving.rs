@@ -20,6 +20,9 @@ with_either_daemon! {
 /// How many times faster than the machine's the daemon's time runs, where a turn has to run out of its 30 s.
 const FASTER: u32 = 10;
 
+/// Makes a script, given for how long whatever it leaves behind would stay.
+type Script<'a> = &'a dyn Fn(&str) -> String;
+
 /// In a session of its own, its parent gone, deaf to TERM, with everything open that its program had open.
 const DAEMON: &str = r#"
 import os, signal, sys
@@ -53,7 +56,7 @@ fn gives_way(site: &HostSite, run: &[&str]) -> Value {
 fn a_program_that_fails_leaves_a_reason_a_free_slot_and_no_process(site: HostSite) {
     let _daemon = site.start_with_shell();
     with_one_slot(&site, &[]);
-    let table: [(&str, &dyn Fn(&str) -> String); 8] = [
+    let table: [(&str, Script); 8] = [
         ("exit code 9", &|_| "exit 9".to_owned()),
         ("signal 11", &|_| "kill -SEGV $$".to_owned()),
         ("exit code 9", &|_| "head -c 1073741824 /dev/zero; exit 9".to_owned()),
