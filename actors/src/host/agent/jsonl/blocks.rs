@@ -1,6 +1,7 @@
 //! Pieces of what is streamed, put together; and what is told again as a whole, left out.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -10,6 +11,11 @@ use super::{Item, MAX_LINE};
 const PIECE: usize = 4000;
 /// How many calls are remembered as told.
 const CALLS: usize = 4096;
+/// The longest id of a call, in bytes, by which it is remembered. One with a longer id may be told again.
+const ID: usize = 256;
+/// How many texts that were streamed are remembered: more than a message has, and few enough to be looked through for each
+/// block of a line.
+const TEXTS: usize = 256;
 
 /// What a block is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,8 +32,12 @@ pub(super) struct Blocks {
     open: Option<Open>,
     /// Texts that were streamed and may still be repeated as a whole. Together they fit into one line.
     told: VecDeque<(Kind, String)>,
-    /// The ids of calls that were told.
-    called: VecDeque<String>,
+    /// How many bytes those are.
+    told_bytes: usize,
+    /// The ids of calls that were told, oldest first.
+    called: VecDeque<Arc<str>>,
+    /// The same ids.
+    known: HashSet<Arc<str>>,
 }
 
 /// A block that is being streamed.
@@ -101,9 +111,12 @@ impl Blocks {
     }
 
     fn remember(&mut self, kind: Kind, text: String) {
+        self.told_bytes += text.len();
         self.told.push_back((kind, text));
-        while self.told.iter().map(|(_, text)| text.len()).sum::<usize>() > MAX_LINE {
-            self.told.pop_front();
+        while (self.told_bytes > MAX_LINE || self.told.len() > TEXTS)
+            && let Some((_, oldest)) = self.told.pop_front()
+        {
+            self.told_bytes -= oldest.len();
         }
     }
 
@@ -123,11 +136,15 @@ impl Blocks {
         }
         if let Some(at) = self.told.iter().position(|(told, all)| *told == kind && all == text) {
             self.told.remove(at);
+            self.told_bytes -= text.len();
             return;
         }
         let of_kind = || self.told.iter().filter(|(told, _)| *told == kind).map(|(_, all)| all.as_str());
-        if of_kind().next().is_some() && of_kind().collect::<String>() == text {
+        // A line can have as many blocks as texts have bytes: they are put together only for one that may be they.
+        let length: usize = of_kind().map(str::len).sum();
+        if length > 0 && length == text.len() && of_kind().collect::<String>() == text {
             self.told.retain(|(told, _)| *told != kind);
+            self.told_bytes -= length;
             return;
         }
         self.close(items);
@@ -140,14 +157,18 @@ impl Blocks {
             Some(Open::Call { id: open, .. }) if *open == id && !id.is_empty() => self.open = None,
             _ => self.close(items),
         }
-        if !id.is_empty() {
-            if self.called.contains(&id) {
+        if !id.is_empty() && id.len() <= ID {
+            if self.known.contains(id.as_str()) {
                 return;
             }
-            if self.called.len() == CALLS {
-                self.called.pop_front();
+            if self.called.len() == CALLS
+                && let Some(oldest) = self.called.pop_front()
+            {
+                self.known.remove(&oldest);
             }
-            self.called.push_back(id.clone());
+            let kept: Arc<str> = id.as_str().into();
+            self.known.insert(Arc::clone(&kept));
+            self.called.push_back(kept);
         }
         items.push(Item::ToolCall { id, name, input });
     }
@@ -155,9 +176,10 @@ impl Blocks {
     /// What was streamed until now is not repeated any more.
     pub(super) fn forget_texts(&mut self) {
         self.told.clear();
+        self.told_bytes = 0;
     }
 
-    /// How many bytes of texts are kept.
+    /// How many bytes of texts and ids are kept.
     #[cfg(test)]
     pub(super) fn kept(&self) -> usize {
         let open = match &self.open {
@@ -165,7 +187,10 @@ impl Blocks {
             Some(Open::Call { input, .. }) => input.len(),
             None => 0,
         };
-        open + self.told.iter().map(|(_, text)| text.len()).sum::<usize>()
+        let told: usize = self.told.iter().map(|(_, text)| text.len()).sum();
+        assert_eq!(told, self.told_bytes);
+        assert_eq!(self.called.len(), self.known.len());
+        open + told + self.called.iter().map(|id| id.len()).sum::<usize>()
     }
 }
 

@@ -315,6 +315,53 @@ fn what_has_no_end_takes_no_more_memory_than_a_line() {
     }
 }
 
+#[test]
+fn ids_take_no_memory_to_speak_of_however_long_and_many_they_are() {
+    let mut stream = Stream::default();
+    let line = |id: &str| json!({ "type": "tool_use", "tool_id": id, "tool_name": "x" }).to_string() + "\n";
+    let long = "x".repeat(1 << 20);
+    for number in 0..16 {
+        assert_eq!(stream.push(line(&format!("{number}{long}")).as_bytes()).len(), 1);
+    }
+    for number in 0..5000 {
+        assert_eq!(stream.push(line(&format!("{number:0>256}")).as_bytes()).len(), 1);
+    }
+    let kept = stream.heard.blocks.kept();
+    assert!(kept <= 1 << 20, "{kept}");
+    // The newest are known, and the oldest are not any more.
+    assert_eq!(stream.push(line(&format!("{:0>256}", 4999)).as_bytes()), []);
+    assert_eq!(stream.push(line(&format!("{:0>256}", 0)).as_bytes()).len(), 1);
+}
+
+#[test]
+fn a_line_of_many_blocks_takes_no_longer_than_its_length_however_much_was_streamed() {
+    let mut stream = Stream::default();
+    let delta = |text: &str| {
+        json!({ "type": "stream_event", "event": { "type": "content_block_delta",
+            "delta": { "type": "text_delta", "text": text } } })
+    };
+    let stop = json!({ "type": "stream_event", "event": { "type": "content_block_stop" } });
+    let half = "x".repeat(MAX_LINE / 2 - 1000);
+    for text in [half.as_str(), &half] {
+        stream.push(format!("{}\n{stop}\n", delta(text)).as_bytes());
+    }
+    assert!(stream.heard.blocks.kept() <= MAX_LINE);
+    let blocks = vec![json!({ "type": "text", "text": "y" }); 100_000];
+    let line = format!("{}\n", json!({ "type": "assistant", "message": { "content": blocks } }));
+    let begun = std::time::Instant::now();
+    assert_eq!(stream.push(line.as_bytes()).len(), 100_000);
+    // Minutes, if what was streamed were put together for each of them.
+    assert!(begun.elapsed() < std::time::Duration::from_secs(20), "{:?}", begun.elapsed());
+    // Nor are there so many texts that looking through them takes long: only the newest are left out when they come again.
+    for number in 0..1000 {
+        stream.push(format!("{}\n{stop}\n", delta(&number.to_string())).as_bytes());
+    }
+    for (number, told) in [(0, 1), (999, 0)] {
+        let whole = json!({ "type": "assistant", "message": { "content": number.to_string() } });
+        assert_eq!(stream.push(format!("{whole}\n").as_bytes()).len(), told, "{number}");
+    }
+}
+
 fn shown_length(item: &Item) -> usize {
     match item {
         Item::Text(text) => text.len(),
