@@ -2,13 +2,17 @@
 
 use std::collections::VecDeque;
 
-use cofferdam_protocol::session::{Content, Envelope, Message, ToolCall, ToolFunction};
+use cofferdam_protocol::session::{self, Content, Envelope, Message, ToolCall, ToolFunction};
 use serde_json::{Value, json};
 
 /// The most of one text, in bytes.
 const TEXT: usize = 256 << 10;
 /// The most of a turn, in bytes. What comes after it is left out, but for what the agent said last.
 const TURN: usize = 4 << 20;
+/// The most of a tool's name, in bytes.
+const NAME: usize = 256;
+/// What a call or its result takes besides its texts, in bytes, about.
+const AROUND: usize = 256;
 /// Stands where a text was cut.
 const CUT: &str = "… (cut)";
 /// Stands for what did not fit a turn.
@@ -54,7 +58,7 @@ impl Heard {
     /// The agent said something. What it says in one go is one message.
     pub(in crate::host) fn said(&mut self, text: &str) {
         let text = bounded(text);
-        let Some(text) = self.within(text) else { return };
+        let Some(text) = self.within(text, 0) else { return };
         match self.messages.last_mut() {
             Some(Message { role, content: Content::Text(said), tool_calls: None, .. })
                 if role == "assistant" =>
@@ -70,14 +74,15 @@ impl Heard {
 
     /// The agent calls a tool.
     pub(in crate::host) fn called(&mut self, name: &str, input: &str) {
-        let Some(input) = self.within(bounded(input)) else { return };
+        let name = session::bounded(name, NAME);
+        let Some(input) = self.within(bounded(input), name.len() + AROUND) else { return };
         self.calls += 1;
         let id = format!("call-{}-{}", self.turn, self.calls);
         let arguments = match serde_json::from_str(&input) {
             Ok(Value::Object(_)) => input,
             _ => json!({ "input": input }).to_string(),
         };
-        let function = ToolFunction { name: bounded(name), arguments };
+        let function = ToolFunction { name, arguments };
         let call = ToolCall { id: id.clone(), kind: "function".to_owned(), function };
         self.open.push_back(id);
         match self.messages.last_mut() {
@@ -92,7 +97,7 @@ impl Heard {
 
     /// A tool has answered: the one that was called first of those that have not.
     pub(in crate::host) fn answered(&mut self, text: &str) {
-        let Some(text) = self.within(bounded(text)) else { return };
+        let Some(text) = self.within(bounded(text), AROUND) else { return };
         let tool_call_id = self.open.pop_front();
         self.messages.push(Message { tool_call_id, ..message("tool", text) });
     }
@@ -114,9 +119,9 @@ impl Heard {
         self.messages
     }
 
-    /// The text, if there is room for it.
-    fn within(&mut self, text: String) -> Option<String> {
-        match self.room.checked_sub(text.len()) {
+    /// The text, if there is room for it and `more` bytes.
+    fn within(&mut self, text: String, more: usize) -> Option<String> {
+        match self.room.checked_sub(text.len() + more) {
             Some(room) if self.last.is_none() => {
                 self.room = room;
                 Some(text)
@@ -150,5 +155,24 @@ fn bounded(text: &str) -> String {
     match text.len() > TEXT {
         false => text.to_owned(),
         true => format!("{}{CUT}", &text[..text.floor_char_boundary(TEXT)]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_and_results_take_room_also_if_they_say_nothing() {
+        let mut heard = Heard::new(1, None);
+        let name = "x".repeat(1 << 20);
+        for _ in 0..50_000 {
+            heard.called(&name, "");
+            heard.answered("");
+        }
+        let messages = heard.messages();
+        let kept = serde_json::to_vec(&messages).unwrap().len();
+        assert!(kept <= 2 * TURN, "{kept}");
+        assert!(messages.last().unwrap().content.pieces().any(|text| text.starts_with(LEFT_OUT)));
     }
 }

@@ -20,6 +20,10 @@ const ENDING: Duration = Duration::from_secs(5);
 const INTERRUPTED: Duration = Duration::from_millis(1500);
 /// How many calls may wait for what becomes of them.
 const HELD: usize = 256;
+/// The longest id of a call that waits, and of a request that is answered, in bytes: programs give them, and they are kept.
+const ID: usize = 256;
+/// How much of the arguments of a call that waits is kept, in bytes. The guard goes by its name.
+const HELD_INPUT: usize = 4000;
 
 /// One turn.
 #[derive(Debug)]
@@ -151,8 +155,10 @@ impl Talk {
                 self.waiting.push_back(AgentEvent::Thinking(format!("{name} {input}")));
             }
             Some(call) if allows => self.waiting.push_back(call),
+            // What cannot be told by its id whether it is carried out counts as if it was.
+            Some(call) if id.len() > ID => self.waiting.push_back(cut(call)),
             Some(call) => {
-                self.held.push_back((id, call));
+                self.held.push_back((id, cut(call)));
                 if self.held.len() > HELD {
                     self.waiting.extend(self.held.pop_front().map(|(_, call)| call));
                 }
@@ -166,6 +172,10 @@ impl Talk {
     }
 
     fn answer_to(&mut self, id: String, request: Request) {
+        // A program need not read its answers, which are kept for it with the ids.
+        if id.len() > ID {
+            return;
+        }
         let refused = match request {
             Request::CanUseTool { name, .. } if asks(&name) => {
                 Some("nobody is there to be asked; decide yourself, or end with the question".to_owned())
@@ -197,6 +207,16 @@ impl Talk {
             "type": "control_response",
             "response": {"subtype": "success", "request_id": id, "response": response},
         }));
+    }
+}
+
+/// As much of a call as is kept.
+fn cut(call: AgentEvent) -> AgentEvent {
+    match call {
+        AgentEvent::ToolCall { name, input } => {
+            AgentEvent::ToolCall { name: bounded(&name, ID), input: bounded(&input, HELD_INPUT) }
+        }
+        other => other,
     }
 }
 

@@ -94,6 +94,29 @@ fn a_tool_that_is_carried_out_though_nobody_allowed_it_is_for_the_guard() {
 }
 
 #[test]
+fn what_waits_for_a_program_that_reads_nothing_takes_little_memory() {
+    let mut talk = talk();
+    let long = "x".repeat(100_000);
+    // A call that waits keeps the beginning of its name and arguments.
+    let mut large = call(&long, "c");
+    large["message"]["content"][0]["input"] = json!({ "text": long });
+    assert_eq!(hear(&mut talk, large), []);
+    let told = hear(&mut talk, gave("c"));
+    let AgentEvent::ToolCall { name, input } = &told[0] else { panic!("{:?}", told[0]) };
+    assert!(name.len() <= 256 && input.len() <= 4000, "{} {}", name.len(), input.len());
+    // One with an id that is not kept does not wait.
+    assert_eq!(hear(&mut talk, call("edit", &long)), [called("edit")]);
+    // What is to be answered to such an id is not answered.
+    let mut asked = asks("shell", "d");
+    asked["request_id"] = json!(long);
+    hear(&mut talk, asked.clone());
+    assert_eq!(lines(&mut talk), [json!(null); 0]);
+    asked["request_id"] = json!("x".repeat(256));
+    hear(&mut talk, asked);
+    assert_eq!(lines(&mut talk).len(), 1);
+}
+
+#[test]
 fn what_an_agent_does_with_itself_needs_nobodys_leave_and_questions_have_nobody_to_answer_them() {
     let mut talk = talk();
     let told = hear(&mut talk, call("todo", "c"));
