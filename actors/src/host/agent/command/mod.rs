@@ -7,10 +7,12 @@
 //! - `order`: what a supervisor is told; `template`: what its program is started with;
 //! - `run`: a supervisor from start to end; `output`: what is printed, made into events; `texts`: lines, made fit to be read;
 //! - `cosh`: the agent that keeps its conversation itself, where a turn takes more;
+//! - `home`: whether an agent has kept anything at home;
 //! - `start`, `turn`, `dispose`: the messages; `verdict`: what tests of sandboxes found.
 
 mod cosh;
 mod dispose;
+mod home;
 mod order;
 mod output;
 mod run;

@@ -44,12 +44,12 @@ impl CommandParts {
         self.job(Order { probe: Some(probe), ..self.order(facts) }, String::new(), output)
     }
 
-    /// Has the program run for a turn.
-    pub(super) fn turn(&self, facts: &Facts, turn: u64, prompt: String) -> Result<Job, AgentError> {
+    /// Has the program run for a turn, which `begins` a conversation or goes on with one.
+    pub(super) fn turn(&self, facts: &Facts, begins: bool, prompt: String) -> Result<Job, AgentError> {
         let preset = &facts.preset;
-        let template = match turn {
-            1 => &preset.argv_first,
-            _ => preset.argv_follow_up.as_ref().ok_or_else(|| {
+        let template = match begins {
+            true => &preset.argv_first,
+            false => preset.argv_follow_up.as_ref().ok_or_else(|| {
                 AgentError::NotResumable(format!(
                     "an agent of the preset {id} has one turn; start a new task, or give {id} an argv_follow_up in the \
                      file of presets",

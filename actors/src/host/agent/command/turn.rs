@@ -4,7 +4,10 @@ use std::io;
 
 use actix::prelude::{ActorFutureExt, AsyncContext, Context, Handler, WrapFuture};
 
+use tokio::task::spawn_blocking;
+
 use super::CommandBackend;
+use super::home::is_new;
 use super::output::Printed;
 use super::run::{Ran, Wanted, run};
 use super::texts::readable;
@@ -24,13 +27,30 @@ impl Handler<FollowUpAgent> for CommandBackend {
         if agent.facts.core.is_some() {
             return self.begin_cosh(follow_up, ctx);
         }
-        let FollowUpAgent { task_id, prompt, .. } = follow_up;
-        let job = self.parts.turn(&agent.facts, agent.next, prompt)?;
+        let FollowUpAgent { task_id, prompt, conversation } = follow_up;
+        let facts = agent.facts.clone();
+        let begins = agent.next == 1;
+        let mut job = self.parts.turn(&facts, begins, prompt.clone())?;
+        // After a rewind to its beginning an agent that keeps its conversation at home has none to go on with. That the host has
+        // none does not say that: somebody may have removed that one alone. Nor does a home with nothing in it: the agent may
+        // keep its conversation elsewhere, if there is one.
+        let anew = match (facts.home, conversation) {
+            (Some(home), None) if !begins => {
+                let first = self.parts.turn(&agent.facts, true, prompt);
+                first.ok().map(|first| (home, facts.preset.from_home.clone(), first))
+            }
+            _ => None,
+        };
         let (turn, told) = agent.next_turn();
         let events = agent.events.clone();
         let work = async move {
             // Whoever listens does not wait for anybody; one that is gone misses nothing.
             let _ = events.send(AgentEvent::TurnStarted { turn }).await;
+            if let Some((home, shown, first)) = anew
+                && spawn_blocking(move || is_new(&home, &shown)).await.unwrap_or(false)
+            {
+                job = first;
+            }
             let said = async |event| {
                 let _ = events.send(event).await;
             };

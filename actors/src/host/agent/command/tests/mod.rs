@@ -83,7 +83,11 @@ impl Bench {
         let presets = vec![
             Ok(command("more", true)),
             Ok(command("once", false)),
-            Ok(CommandPreset { keep_home: true, ..command("keeper", true) }),
+            Ok(CommandPreset {
+                keep_home: true,
+                argv_follow_up: Some(["sh", "exit 3"].map(|part| Argument::One(part.to_owned())).to_vec()),
+                ..command("keeper", true)
+            }),
             Err(broken),
         ];
         let presets = start(parts, presets, Cosh(Err("there is none".to_owned())));
@@ -295,6 +299,38 @@ async fn an_agent_without_a_follow_up_has_one_turn() {
     bench.tell("exit 0").await.unwrap();
     bench.turn().await;
     assert!(matches!(bench.tell("exit 0").await, Err(AgentError::NotResumable(_))));
+}
+
+#[actix::test]
+async fn an_agent_whose_conversation_and_home_are_empty_begins_anew() {
+    let mut bench = Bench::over_script(1);
+    let agent_dir = bench.dir.path().join("agent");
+    let mut message = bench.message("t");
+    message.preset = "keeper".to_owned();
+    message.agent_dir = Some(agent_dir.clone());
+    message.turns = 3;
+    bench.send(message).await.unwrap();
+    let conversation = serde_json::from_value(serde_json::json!({
+        "schema_version": 1, "session_id": "2d711642-b726-4b04-8d2a-8a0470f4ed24", "workspace_scope": "/w",
+        "created_at_ms": 1, "updated_at_ms": 1, "model": "", "generation": 1, "messages": [],
+    }));
+    let conversation = Some(Arc::new(conversation.unwrap()));
+    // It says with what it was started by how it ends.
+    for (left, conversation, reason) in [
+        (false, None, "completed"),
+        (false, conversation, "error"),
+        // Only what the host has was removed: the agent has its own.
+        (true, None, "error"),
+    ] {
+        if left {
+            cofferdam_tests::files::write(agent_dir.join("home/.agent/session"), "");
+        }
+        let case = format!("{left} {}", conversation.is_some());
+        let follow_up = FollowUpAgent { task_id: "t".to_owned(), prompt: "exit 0".to_owned(), conversation };
+        bench.send(follow_up).await.unwrap();
+        let (_, ended, error) = bench.turn().await;
+        assert_eq!(ended, reason, "{case}: {error}");
+    }
 }
 
 #[actix::test]
