@@ -112,7 +112,9 @@ impl LiveTask {
         turn.settled = true;
         let has_begun = turn.number.is_some();
         let number = turn.number.unwrap_or(self.facts.last_turn + 1);
-        self.facts.last_turn = self.facts.last_turn.max(number);
+        if has_begun {
+            self.facts.last_turn = self.facts.last_turn.max(number);
+        }
         let ended = Ended {
             turn: number,
             reason: reason.to_owned(),
@@ -121,7 +123,8 @@ impl LiveTask {
             error: error.to_owned(),
         };
         if !has_begun {
-            // For the core a task that has ended before would stay as it was, whatever became of this turn.
+            // For the core a task that has ended before would stay as it was, whatever became of this turn. The agent knows
+            // of none, and gives its number to the next one: that is no other for the core either.
             self.tell_core(Order::TurnStarted(number), ctx);
         }
         self.tell_core(Order::TurnEnded(ended), ctx);

@@ -27,8 +27,9 @@ use crate::host::agent::{
 };
 use crate::host::core::{CoreControl, CoreDescription, Describe, PodCore, Restart};
 use crate::host::live_task::*;
-use crate::host::memory::{self, Kept};
+use crate::host::memory::{self, Kept, ListKeptTurns, Whose};
 use crate::host::{HostFailure, MainSession};
+use crate::mailbox::Carries;
 use crate::pod::testing::{Said, VirtualClock};
 use crate::pod::{Call, Failure};
 use crate::session;
@@ -153,6 +154,8 @@ struct Manners {
     follow_up: Result<(), AgentError>,
     /// Which messages are never answered.
     deaf: HashSet<&'static str>,
+    /// What it was deaf to, and could still answer.
+    late: Vec<oneshot::Sender<()>>,
     started: Option<StartAgent>,
     /// What the agent was given last.
     given: Option<Arc<Envelope>>,
@@ -167,10 +170,18 @@ struct ProbeBackend {
 impl ProbeBackend {
     /// Answers, unless it is deaf to that.
     fn answer<T: 'static>(&self, to: &'static str, answer: T) -> ResponseFuture<T> {
-        match self.manners.lock().unwrap().deaf.contains(to) {
-            true => Box::pin(std::future::pending()),
-            false => Box::pin(async { answer }),
+        let mut manners = self.manners.lock().unwrap();
+        if !manners.deaf.contains(to) {
+            return Box::pin(async { answer });
         }
+        let (go, going) = oneshot::channel();
+        manners.late.push(go);
+        Box::pin(async move {
+            match going.await {
+                Ok(()) => answer,
+                Err(_) => std::future::pending().await,
+            }
+        })
     }
 }
 
@@ -293,6 +304,7 @@ impl Bench {
             ready: Ok(ReadyAgent { check, tools: Vec::new() }),
             follow_up: Ok(()),
             deaf: HashSet::new(),
+            late: Vec::new(),
             started: None,
             given: None,
         }));
@@ -486,6 +498,27 @@ impl Bench {
     /// The agent answers everything.
     pub(super) fn hears(&self) {
         self.manners.lock().unwrap().deaf.clear();
+    }
+
+    /// The agent answers everything, also what it was deaf to.
+    pub(super) async fn answers_late(&self) {
+        self.hears();
+        for go in std::mem::take(&mut self.manners.lock().unwrap().late) {
+            let _ = go.send(());
+        }
+        self.settle().await;
+    }
+
+    /// The agent begins turns.
+    pub(super) fn follow_up_works(&self) {
+        self.manners.lock().unwrap().follow_up = Ok(());
+    }
+
+    /// The turns of which something is kept, with what was asked.
+    pub(super) async fn turns(&self) -> Vec<String> {
+        let whose = Whose::of(&self.plan.lock().unwrap().task).unwrap();
+        let kept = self.parts.memory.recipient().send(ListKeptTurns(whose)).await.unwrap().unwrap();
+        kept.turns.iter().map(|row| format!("{} {}", row.turn, row.asked)).collect()
     }
 
     /// The conversation that the agent was given last.

@@ -69,6 +69,34 @@ async fn a_turn_that_is_cancelled_before_the_agent_is_told_needs_no_agent_for_th
     bench.tell("else").await.unwrap();
     assert_eq!(bench.take(), ["agent: told else"]);
     assert_eq!(bench.given(), ["user: the task", "user: more"]);
+    // The agent knows nothing of it: its number goes to the next turn, here too, and each turn stays in the list.
+    for (turn, next) in [(2, Some("third")), (3, None)] {
+        bench.agent(AgentEvent::TurnStarted { turn }).await;
+        bench.agent(ended(turn)).await;
+        if let Some(next) = next {
+            bench.tell(next).await.unwrap();
+        }
+    }
+    assert_eq!(bench.turns().await, ["1 the task", "2 else", "3 third"]);
+}
+
+#[actix::test]
+async fn a_turn_that_the_agent_did_not_take_takes_no_number_from_the_next() {
+    let bench = Bench::idle().await;
+    bench.deaf("follow up");
+    bench.follow_up_fails(AgentError::Failed("no".to_owned()));
+    let told = tokio::task::spawn_local(bench.task.send(Tell { text: "more".to_owned() }));
+    bench.settle().await;
+    bench.cancel().await;
+    bench.answers_late().await;
+    told.await.unwrap().unwrap().unwrap_err();
+    bench.follow_up_works();
+    for (turn, text) in [(2, "else"), (3, "third")] {
+        bench.tell(text).await.unwrap();
+        bench.agent(AgentEvent::TurnStarted { turn }).await;
+        bench.agent(ended(turn)).await;
+    }
+    assert_eq!(bench.turns().await, ["1 the task", "2 else", "3 third"]);
 }
 
 #[actix::test]
