@@ -28,7 +28,10 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix::prelude::{Actor, AsyncContext, Context, Handler, ResponseFuture};
+use actix::fut::ready;
+use actix::prelude::{
+    Actor, ActorFutureExt, AsyncContext, Context, Handler, ResponseActFuture, ResponseFuture, WrapFuture,
+};
 use cofferdam_protocol::host::EntryKind;
 use cofferdam_protocol::session::Envelope;
 use cofferdam_storage::clock::Clock;
@@ -204,13 +207,21 @@ impl Handler<UndoLastRewind> for MemoryActor {
 }
 
 impl Handler<ForgetTask> for MemoryActor {
-    type Result = ResponseFuture<Vec<String>>;
+    type Result = ResponseActFuture<Self, Vec<String>>;
 
     fn handle(&mut self, forget: ForgetTask, _: &mut Context<Self>) -> Self::Result {
         if forget.unless_used && self.slots.contains_key(&forget.task) {
-            return Box::pin(async { Vec::new() });
+            return Box::pin(ready(Vec::new()));
         }
-        self.work(forget.task.clone().as_str(), |kept, slot| async move { kept.forget(forget, slot).await })
+        let (task, record) = (forget.task.clone(), forget.record);
+        let work = self.work(task.as_str(), |kept, slot| async move { kept.forget(forget, slot).await });
+        Box::pin(work.into_actor(self).map(move |notes, actor, _| {
+            // Unless somebody waits for it, or works on it: that needs the same one.
+            if record && actor.slots.get(&task).is_some_and(|slot| Arc::strong_count(slot) == 1) {
+                actor.slots.remove(&task);
+            }
+            notes
+        }))
     }
 }
 

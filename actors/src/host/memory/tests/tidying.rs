@@ -74,3 +74,22 @@ async fn a_rewind_under_way_is_finished_when_the_host_comes_again() {
     assert_eq!(bench.see().await, before);
     assert!(!bench.state("pod/rewinds/t.json").exists());
 }
+
+#[actix::test]
+async fn nothing_is_known_any_more_of_a_task_whose_record_has_gone() {
+    let bench = Bench::new().await;
+    bench.turn(1, "one").await;
+    let sweep =
+        || ForgetTask { task: "t".to_owned(), dir: bench.whose.dir.clone(), record: true, unless_used: true };
+    // It was used.
+    bench.ask(sweep()).await;
+    assert!(bench.state("pod/turns/t.json").exists());
+    bench.forget(false).await;
+    bench.ask(sweep()).await;
+    assert!(bench.state("pod/turns/t.json").exists());
+    bench.forget(true).await;
+    // As if it had never been: what lies there is another's.
+    std::fs::write(bench.state("pod/turns/t.json"), "{}").unwrap();
+    bench.ask(sweep()).await;
+    assert!(!bench.state("pod/turns/t.json").exists());
+}
