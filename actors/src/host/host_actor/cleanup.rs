@@ -25,6 +25,16 @@ struct Ending {
     within: std::time::Duration,
 }
 
+/// What came of a bulk clean-up.
+struct BulkRemoved {
+    /// The answer.
+    removed: Result<BulkCleanupResult, HostFailure>,
+    /// Whose records have gone, also if the answer is a failure.
+    gone: Vec<String>,
+    /// What is left of them.
+    left: Vec<String>,
+}
+
 impl Ending {
     /// Cancels what runs or waits, waits for the agent to be gone, and sees to it that the task has ended.
     async fn end(self) -> Result<(), HostFailure> {
@@ -53,11 +63,13 @@ impl Ending {
     }
 }
 
-/// Removes a task that was ended for it, and says what became of that. The record stays if the files cannot be removed.
-async fn remove(core: &PodCore, task_id: String, delete_files: bool) -> BulkCleanupRow {
+/// Removes a task that was ended for it, and says what became of that, and whether its files have gone. The record stays if
+/// the files cannot be removed.
+async fn remove(core: &PodCore, task_id: String, delete_files: bool) -> (BulkCleanupRow, bool) {
+    let mut removed_files = false;
     let removing = async {
         if delete_files {
-            core.pod.ask(pod::TaskCleanupFiles { task_id: task_id.clone() }).await?;
+            removed_files = core.pod.ask(pod::TaskCleanupFiles { task_id: task_id.clone() }).await?.removed;
         }
         core.pod.ask(pod::TaskDelete { task_id: task_id.clone() }).await
     };
@@ -65,7 +77,7 @@ async fn remove(core: &PodCore, task_id: String, delete_files: bool) -> BulkClea
         Ok(_) => (true, String::new(), String::new()),
         Err(failure) => (false, HostErrorCode::from(failure.code).word(), failure.message),
     };
-    BulkCleanupRow { task_id, ok, code, message }
+    (BulkCleanupRow { task_id, ok, code, message }, removed_files)
 }
 
 /// Forgets what is kept of a task whose files or record have gone. Says what is left of it.
@@ -126,22 +138,27 @@ impl Handler<Ask<Cleanup>> for HostActor {
         let cleaned = async move {
             ending.end().await?;
             let mut done = CleanedUp { task_id: id.clone(), removed_files: false, removed_record: false };
-            if scope != CleanupScope::Record {
-                done.removed_files =
-                    core.pod.ask(pod::TaskCleanupFiles { task_id: id.clone() }).await?.removed;
-            }
-            if scope != CleanupScope::Files {
-                core.pod.ask(pod::TaskDelete { task_id: id.clone() }).await?;
-                done.removed_record = true;
-            }
+            let removing = async {
+                if scope != CleanupScope::Record {
+                    done.removed_files =
+                        core.pod.ask(pod::TaskCleanupFiles { task_id: id.clone() }).await?.removed;
+                }
+                if scope != CleanupScope::Files {
+                    core.pod.ask(pod::TaskDelete { task_id: id.clone() }).await?;
+                    done.removed_record = true;
+                }
+                Ok(())
+            };
+            let removed: Result<(), HostFailure> = removing.await;
+            // Files that have gone need no checkpoints, whatever became of the record.
             let mut left = Vec::new();
             if done.removed_files || done.removed_record {
                 left = forget_kept(&memory, &id, dir, done.removed_record).await;
             }
-            Ok((done, left))
+            Ok((removed.map(|()| done), left))
         };
-        after(cleaned, move |actor, cleaned: Result<(CleanedUp, Vec<String>), HostFailure>, _| {
-            let cleaned = cleaned.map(|(done, left)| {
+        after(cleaned, move |actor, cleaned: Result<(Result<CleanedUp, HostFailure>, Vec<String>), _>, _| {
+            let cleaned = cleaned.and_then(|(done, left)| {
                 actor.say_left(left);
                 done
             });
@@ -190,28 +207,41 @@ impl Handler<Ask<BulkCleanup>> for HostActor {
                     _ => {}
                 }
             }
-            let mut results = Vec::new();
+            let (mut results, mut gone, mut without_files) = (Vec::new(), Vec::new(), Vec::new());
             for task_id in named {
-                results.push(remove(&core, task_id, delete_files).await);
+                let (row, removed_files) = remove(&core, task_id, delete_files).await;
+                if removed_files && !row.ok {
+                    without_files.push(row.task_id.clone());
+                }
+                results.push(row);
             }
-            let others = core.pod.ask(pod::TaskBulkCleanup { statuses, older_than_ms, delete_files }).await?;
-            let deleted = others.deleted + results.iter().filter(|row| row.ok).count();
-            results.extend(others.results);
+            let others = core.pod.ask(pod::TaskBulkCleanup { statuses, older_than_ms, delete_files }).await;
+            let removed = match others {
+                Ok(others) => {
+                    let deleted = others.deleted + results.iter().filter(|row| row.ok).count();
+                    results.extend(others.results);
+                    gone.extend(results.iter().filter(|row| row.ok).map(|row| row.task_id.clone()));
+                    Ok(BulkCleanupResult { results, deleted, more: others.more })
+                }
+                Err(failure) => {
+                    gone.extend(results.into_iter().filter(|row| row.ok).map(|row| row.task_id));
+                    Err(failure.into())
+                }
+            };
             let mut left = Vec::new();
-            for row in results.iter().filter(|row| row.ok) {
-                let dir = dirs.get(&row.task_id).cloned().unwrap_or_default();
-                left.extend(forget_kept(&memory, &row.task_id, dir, true).await);
+            let whole = gone.iter().map(|id| (id, true));
+            for (id, record) in whole.chain(without_files.iter().map(|id| (id, false))) {
+                let dir = dirs.get(id).cloned().unwrap_or_default();
+                left.extend(forget_kept(&memory, id, dir, record).await);
             }
-            Ok((BulkCleanupResult { results, deleted, more: others.more }, left))
+            Ok(BulkRemoved { removed, gone, left })
         };
-        after(removed, |actor, removed: Result<(BulkCleanupResult, Vec<String>), HostFailure>, _| {
+        after(removed, |actor, done: Result<BulkRemoved, HostFailure>, _| {
             actor.shown.forget();
-            let removed = removed.map(|(done, left)| {
-                actor.say_left(left);
-                done
-            });
-            for row in removed.iter().flat_map(|done| &done.results).filter(|row| row.ok) {
-                actor.forget(&row.task_id);
+            let BulkRemoved { removed, gone, left } = done?;
+            actor.say_left(left);
+            for id in gone {
+                actor.forget(&id);
             }
             removed
         })

@@ -17,16 +17,26 @@ impl Kept {
         let ForgetTask { task, dir, record, .. } = forget;
         let Ok(task) = TaskId::new(task) else { return Vec::new() };
         let mut notes = Vec::new();
+        let known = self.turns(&task).await.map(|turns| PathBuf::from(turns.dir)).unwrap_or_default();
+        let dir = if dir.is_absolute() { dir } else { known };
+        if record {
+            *slot = Slot::default();
+        }
+        let mut left_trees = false;
         if let (Some(trees), Some(agent)) = (&self.trees, self.agent_dir(&task)) {
             for dir in [dir.as_path(), &agent].into_iter().filter(|dir| dir.is_absolute()) {
                 if let Err(why) = trees.forget(dir).await {
+                    left_trees = true;
                     notes.push(format!("checkpoints of {} are left: {why}", dir.display()));
                 }
             }
         }
+        // Nothing else knows where the task worked: the next host that comes tries again.
+        if record && left_trees {
+            return notes;
+        }
         let left = match record {
             true => {
-                *slot = Slot::default();
                 let removed = task.clone();
                 self.on_disk(move |dirs| dirs.remove(&removed)).await.map(drop)
             }
@@ -77,8 +87,8 @@ impl Kept {
             return notes;
         }
         for task in found.into_iter().filter(|task| !all.contains(task.as_str())) {
-            let dir = self.turns(&task).await.map(|turns| PathBuf::from(turns.dir)).unwrap_or_default();
-            let gone = ForgetTask { task: task.into(), dir, record: true, unless_used: true };
+            let (task, dir) = (task.into(), PathBuf::new());
+            let gone = ForgetTask { task, dir, record: true, unless_used: true };
             notes.extend(forget.send(gone).await.unwrap_or_default());
         }
         notes

@@ -1,5 +1,9 @@
 //! Removing tasks, with whatever still works on them.
 
+use cofferdam_protocol::pod::TaskId;
+use cofferdam_storage::disk::Disk;
+use cofferdam_storage::pod::AgentFile;
+
 use super::*;
 
 fn clean(id: &str, scope: CleanupScope) -> Cleanup {
@@ -127,4 +131,34 @@ async fn a_bulk_clean_up_of_running_tasks_removes_those_it_ended_by_their_names_
     let done = rig.ask(running).await.unwrap();
     assert_eq!((done.deleted, done.results[0].ok, done.results[0].code.as_str()), (0, false, "TASK_BUSY"));
     assert_eq!(rig.state("").await.tasks.len(), 1, "the record stays");
+}
+
+/// A host with a task that has ended, of whose first turn there is a checkpoint.
+async fn with_a_checkpoint(home: &tempfile::TempDir, status: TaskStatus) -> Rig {
+    let dirs = AgentDirs::new(Disk::default(), home.path().join("pod"));
+    let turns = json!({"dir": "/root/a", "turns": [{"turn": 1, "kept": "turn-1"}]});
+    dirs.write(&TaskId::new("a").unwrap(), AgentFile::Turns, turns.to_string().as_bytes()).unwrap();
+    let rig = Rig::keeping(Some(dirs));
+    let session_id = "pod-session-11111111-2222-3333-4444-555555555555".to_owned();
+    let task = TaskSummary { session_id, ..task("a", status) };
+    rig.up(ready(), Some(initialized(config(), vec![task]))).await;
+    rig
+}
+
+/// Whether the task can be brought back to what it was before its first turn.
+async fn has_checkpoint(rig: &Rig) -> bool {
+    rig.ask(ListTurns { task_id: "a".to_owned() }).await.unwrap().turns[0].checkpoint
+}
+
+#[actix::test]
+async fn the_checkpoints_go_with_the_files_also_if_the_record_stays() {
+    let home = tempfile::tempdir().unwrap();
+    let rig = with_a_checkpoint(&home, TaskStatus::Completed).await;
+    assert!(has_checkpoint(&rig).await);
+    rig.script.refuse("task.cleanupFiles", PodErrorCode::TaskBusy);
+    rig.refusal(clean("a", CleanupScope::All)).await;
+    assert!(has_checkpoint(&rig).await);
+    rig.script.refuse("task.delete", PodErrorCode::DbError);
+    assert_eq!(rig.refusal(clean("a", CleanupScope::All)).await.0, "DB_ERROR");
+    assert!(!has_checkpoint(&rig).await);
 }

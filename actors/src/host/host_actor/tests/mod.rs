@@ -15,6 +15,7 @@ use actix::prelude::{Actor, Addr, Context, Handler};
 use cofferdam_protocol::host::*;
 use cofferdam_protocol::pod::{Config, Initialized, Method, PodErrorCode, PodEvent, TaskStatus, TaskSummary};
 use cofferdam_storage::clock::IdGen;
+use cofferdam_storage::pod::AgentDirs;
 use cofferdam_storage::session::config::Places;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -234,6 +235,11 @@ impl Rig {
     }
 
     fn new() -> Self {
+        Self::keeping(None)
+    }
+
+    /// With what is kept of tasks.
+    fn keeping(agents: Option<AgentDirs>) -> Self {
         let script = Script::default();
         let parts = Parts {
             core: CoreParts {
@@ -252,7 +258,7 @@ impl Rig {
             ids: Arc::new(Counted::default()),
             compat: Compat { bootstrap: true, index_inject: false, events: true, follow_up: true },
             temp_dirs: Vec::new(),
-            agents: None,
+            agents,
         };
         let (core, live) = (script.clone(), script.clone());
         let subordinates = Subordinates {

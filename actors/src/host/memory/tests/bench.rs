@@ -5,8 +5,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
+use actix::prelude::{Actor, Context, Handler, ResponseFuture};
+use cofferdam_protocol::ckpt::WsCkptErrorCode as Code;
 use cofferdam_protocol::session::SessionId;
 use cofferdam_storage::ckpt::{Store, StoreOptions};
 use cofferdam_storage::clock::SystemClock;
@@ -14,7 +16,9 @@ use cofferdam_storage::disk::{Disk, FaultHook, Op};
 use cofferdam_storage::session::config::Places;
 
 use crate::Carries;
-use crate::ckpt::{self, Ckpt, ConfigFile, Installation};
+use crate::ckpt::{
+    self, Ckpt, ConfigFile, Failure, ForgetTree, Installation, KeepTree, ListKept, RewindTree,
+};
 use crate::host::HostFailure;
 use crate::host::memory::envelope::text;
 use crate::host::memory::*;
@@ -69,10 +73,52 @@ pub(super) struct Seen {
     pub(super) said: Vec<String>,
 }
 
+/// Stands before those who take checkpoints; forgets nothing while the test does not want it.
+struct Keeper {
+    ckpt: Ckpt,
+    forgets: Arc<AtomicBool>,
+}
+
+impl Actor for Keeper {
+    type Context = Context<Self>;
+}
+
+macro_rules! passed_on {
+    ($($message:ident)+) => {$(
+        impl Handler<$message> for Keeper {
+            type Result = ResponseFuture<<$message as actix::Message>::Result>;
+
+            fn handle(&mut self, message: $message, _: &mut Context<Self>) -> Self::Result {
+                let ckpt = self.ckpt.clone();
+                Box::pin(async move { ckpt.ask(message).await })
+            }
+        }
+    )+};
+}
+passed_on!(KeepTree RewindTree ListKept);
+
+impl Handler<ForgetTree> for Keeper {
+    type Result = ResponseFuture<Result<(), Failure>>;
+
+    fn handle(&mut self, forget: ForgetTree, _: &mut Context<Self>) -> Self::Result {
+        let (ckpt, forgets) = (self.ckpt.clone(), self.forgets.load(Ordering::Relaxed));
+        Box::pin(async move {
+            match forgets {
+                true => ckpt.ask(forget).await,
+                false => {
+                    Err(Failure { code: Code::WriteLockConflict, message: "somebody is at it".to_owned() })
+                }
+            }
+        })
+    }
+}
+
 /// A memory and all it works with.
 pub(super) struct Bench {
     temp: tempfile::TempDir,
     ckpt: Ckpt,
+    /// Whether checkpoints can be forgotten.
+    pub(super) forgets: Arc<AtomicBool>,
     pub(super) sessions: Sessions,
     pub(super) memory: Memory,
     /// The memory's own disk.
@@ -105,14 +151,15 @@ impl Bench {
         let sessions = session::start(parts);
         let fuse = Fuse::new();
         let whose = whose("t", &root);
-        let memory = memory(&temp, &ckpt, &sessions, &fuse);
-        Self { temp, ckpt, sessions, memory, fuse, store_fuse, whose }
+        let forgets = Arc::new(AtomicBool::new(true));
+        let memory = memory(&temp, &ckpt, &forgets, &sessions, &fuse);
+        Self { temp, ckpt, forgets, sessions, memory, fuse, store_fuse, whose }
     }
 
     /// The host has died, and another one has come.
     pub(super) fn restart(&mut self) {
         self.fuse.set(-1);
-        self.memory = memory(&self.temp, &self.ckpt, &self.sessions, &self.fuse);
+        self.memory = memory(&self.temp, &self.ckpt, &self.forgets, &self.sessions, &self.fuse);
     }
 
     pub(super) async fn ask<M>(&self, message: M) -> M::Result
@@ -158,6 +205,11 @@ impl Bench {
 
     pub(super) async fn turns(&self) -> KeptTurns {
         self.ask(ListKeptTurns(self.whose.clone())).await.unwrap()
+    }
+
+    /// How many checkpoints there are of a directory.
+    pub(super) async fn checkpoints(&self, dir: &Path) -> usize {
+        self.ckpt.ask(ListKept { dir: dir.to_owned() }).await.unwrap().len()
     }
 
     pub(super) async fn see(&self) -> Seen {
@@ -215,11 +267,18 @@ pub(super) fn whose(task: &str, root: &Path) -> Whose {
     }
 }
 
-fn memory(temp: &tempfile::TempDir, ckpt: &Ckpt, sessions: &Sessions, fuse: &Arc<Fuse>) -> Memory {
+fn memory(
+    temp: &tempfile::TempDir,
+    ckpt: &Ckpt,
+    forgets: &Arc<AtomicBool>,
+    sessions: &Sessions,
+    fuse: &Arc<Fuse>,
+) -> Memory {
+    let keeper = Keeper { ckpt: ckpt.clone(), forgets: Arc::clone(forgets) }.start();
     start(Kept {
         sessions: sessions.clone(),
         dirs: Some(AgentDirs::new(Disk::with_faults(fuse.clone()), temp.path().join("state/pod"))),
-        trees: Some(ckpt.into()),
+        trees: Some(keeper.into()),
         clock: Arc::new(SystemClock::new()),
         faster: 1,
     })

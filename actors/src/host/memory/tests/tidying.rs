@@ -1,5 +1,8 @@
 //! What goes with a task, and what a host that died has left.
 
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+
 use super::bench::{Bench, whose};
 use crate::host::memory::{BeginTurn, ForgetTask, Tidy};
 
@@ -73,6 +76,33 @@ async fn a_rewind_under_way_is_finished_when_the_host_comes_again() {
     bench.tidy(Some(&["t"])).await;
     assert_eq!(bench.see().await, before);
     assert!(!bench.state("pod/rewinds/t.json").exists());
+}
+
+/// What is said to a host that comes again, whose database knows another task only.
+async fn swept(bench: &Bench) -> Vec<String> {
+    bench.ask(Tidy { tasks: Vec::new(), all: Some(vec!["another".to_owned()]) }).await
+}
+
+#[actix::test]
+async fn checkpoints_that_cannot_be_forgotten_are_forgotten_by_the_next_host() {
+    let bench = Bench::new().await;
+    bench.turn(1, "one").await;
+    bench.forgets.store(false, Ordering::Relaxed);
+    let forget = ForgetTask { task: "t".to_owned(), dir: PathBuf::new(), record: true, unless_used: false };
+    let notes = bench.ask(forget).await;
+    assert!(notes.len() == 2 && notes[0].contains("somebody is at it"), "{notes:?}");
+    // Also if it is told again meanwhile.
+    assert_eq!(swept(&bench).await.len(), 2);
+    assert!(bench.state("pod/turns/t.json").exists());
+    assert_eq!(bench.checkpoints(&bench.whose.dir).await, 1);
+    bench.forgets.store(true, Ordering::Relaxed);
+    assert_eq!(swept(&bench).await, [""; 0]);
+    for dir in [&bench.whose.dir, &bench.agent("")] {
+        assert_eq!(bench.checkpoints(dir).await, 0, "{}", dir.display());
+    }
+    for left in ["pod/agents/t", "pod/turns/t.json"] {
+        assert!(!bench.state(left).exists(), "{left}");
+    }
 }
 
 #[actix::test]
