@@ -168,11 +168,12 @@ pub(in crate::host) struct WentBack {
 pub(in crate::host) struct ForgetTask {
     /// Which.
     pub(in crate::host) task: String,
-    /// Where it worked.
+    /// Where it worked; what is kept of it says so, too, if this is no absolute path.
     pub(in crate::host) dir: PathBuf,
     /// Whether its record has gone: else only its checkpoints go.
     pub(in crate::host) record: bool,
-    /// Whether nothing is done if the task was used since this host started: then it is a new one.
+    /// Whether it was only not found. Nothing is done if the task was used since this host started: then it is a new one; nor
+    /// if its directory is there, and nobody has removed its record here.
     pub(in crate::host) unless_used: bool,
 }
 

@@ -1,6 +1,7 @@
 //! What goes with a task, and what a host that died has left.
 
 use std::collections::HashSet;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -14,13 +15,21 @@ use super::{Kept, Slot};
 impl Kept {
     /// Forgets the checkpoints of a task, and what else is kept of it if its record has gone.
     pub(super) async fn forget(&self, forget: ForgetTask, mut slot: OwnedMutexGuard<Slot>) -> Vec<String> {
-        let ForgetTask { task, dir, record, .. } = forget;
+        let ForgetTask { task, dir, record, unless_used } = forget;
         let Ok(task) = TaskId::new(task) else { return Vec::new() };
+        if unless_used && let Err(why) = self.is_over(&task).await {
+            return vec![why];
+        }
         let mut notes = Vec::new();
         let known = self.turns(&task).await.map(|turns| PathBuf::from(turns.dir)).unwrap_or_default();
         let dir = if dir.is_absolute() { dir } else { known };
         if record {
             *slot = Slot::default();
+            // First, so that whoever finds what is left of this knows that it is no loss of a database.
+            let gone = self.change_turns(&task, |turns| turns.gone = !turns.dir.is_empty());
+            if let Err(error) = gone.await {
+                notes.push(format!("that {task} has gone is not written down: {error}"));
+            }
         }
         let mut left_trees = false;
         if let (Some(trees), Some(agent)) = (&self.trees, self.agent_dir(&task)) {
@@ -92,5 +101,35 @@ impl Kept {
             notes.extend(forget.send(gone).await.unwrap_or_default());
         }
         notes
+    }
+
+    /// Whether a task that is not in the database is no more; otherwise why that is not certain: the database may be an older
+    /// one, and know nothing of a task that is there.
+    async fn is_over(&self, task: &TaskId) -> Result<(), String> {
+        let turns = match self.turns(task).await {
+            Ok(turns) => turns,
+            Err(error) => {
+                return Err(format!(
+                    "the task {task} is not in the database, but what is kept of it is left, since its list of turns \
+                     cannot be read: {error}"
+                ));
+            }
+        };
+        let dir = PathBuf::from(turns.dir);
+        if turns.gone || !dir.is_absolute() {
+            return Ok(());
+        }
+        let looked_at = dir.clone();
+        let looked = tokio::task::spawn_blocking(move || looked_at.symlink_metadata()).await;
+        match looked {
+            Ok(Err(error)) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                Ok(())
+            }
+            _ => Err(format!(
+                "the task {task} is not in the database, but its directory is there, so its conversation, its agent's home \
+                 and its checkpoints are left; if it is not needed any more, remove {}, and they go at the next start",
+                dir.display()
+            )),
+        }
     }
 }

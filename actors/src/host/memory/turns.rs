@@ -22,6 +22,8 @@ pub(super) struct Turns {
     pub(super) undo: Option<Undo>,
     /// How many rewinds there were.
     pub(super) rewinds: u64,
+    /// Whether the task's record was removed here, and what is left only waits for being removed.
+    pub(super) gone: bool,
 }
 
 /// A turn.
@@ -63,6 +65,7 @@ pub(super) struct Undo {
 impl Turns {
     /// A turn begins. One of the same number came to nothing, and is replaced.
     pub(super) fn begin(&mut self, record: TurnRecord, told: &str) {
+        self.gone = false;
         let asked = cut(&record.asked, ASKED).to_owned();
         self.open = Some(OpenTurn { turn: record.turn, told: told.to_owned() });
         self.turns.retain(|other| other.turn != record.turn);

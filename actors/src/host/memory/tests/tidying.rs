@@ -58,6 +58,8 @@ async fn what_was_kept_of_tasks_that_are_no_more_goes_when_that_is_known() {
     bench.tidy(None).await;
     bench.tidy(Some(&[])).await;
     assert_eq!(there(&bench), [true, true]);
+    // Where it worked is there no more, either.
+    std::fs::remove_dir(bench.whose.root.join("other")).unwrap();
     bench.tidy(Some(&["t"])).await;
     assert_eq!(there(&bench), [true, false]);
     assert!(!bench.state("pod/turns/other.json").exists());
@@ -103,6 +105,22 @@ async fn checkpoints_that_cannot_be_forgotten_are_forgotten_by_the_next_host() {
     for left in ["pod/agents/t", "pod/turns/t.json"] {
         assert!(!bench.state(left).exists(), "{left}");
     }
+}
+
+#[actix::test]
+async fn a_task_that_an_older_database_does_not_know_keeps_everything_while_its_directory_is_there() {
+    let mut bench = Bench::new().await;
+    bench.turn(1, "one").await;
+    let before = bench.see().await;
+    bench.restart();
+    let notes = swept(&bench).await;
+    assert!(notes.len() == 1 && notes[0].contains(&bench.whose.dir.display().to_string()), "{notes:?}");
+    assert_eq!(bench.see().await, before);
+    // Nor is it known where it works.
+    std::fs::write(bench.state("pod/turns/t.json"), "{").unwrap();
+    let notes = swept(&bench).await;
+    assert!(notes.len() == 1 && notes[0].contains("cannot be read"), "{notes:?}");
+    assert!(bench.state("pod/agents/t").exists());
 }
 
 #[actix::test]
