@@ -9,6 +9,7 @@ use cofferdam_protocol::pod::{
     self, BulkCleanupResult, BulkCleanupRow, LogLevel, PodErrorCode, TaskStatus, TaskSummary,
 };
 
+use super::file_work::FileWork;
 use super::live::LiveEntry;
 use super::{Answering, HostActor, after, at_once};
 use crate::host::core::PodCore;
@@ -132,6 +133,7 @@ impl Handler<Ask<Cleanup>> for HostActor {
         if let Err(refusal) = self.if_not_rewinding(&task_id) {
             return at_once(Err(refusal));
         }
+        self.file_works.begin(&task_id, FileWork::CleanUp);
         let (memory, dir) = (self.memory.clone(), PathBuf::from(&task.task_dir));
         let ending = self.ending(task, core.clone());
         let id = task_id.clone();
@@ -158,6 +160,7 @@ impl Handler<Ask<Cleanup>> for HostActor {
             Ok((removed.map(|()| done), left))
         };
         after(cleaned, move |actor, cleaned: Result<(Result<CleanedUp, HostFailure>, Vec<String>), _>, _| {
+            actor.file_works.end(&task_id, FileWork::CleanUp);
             let cleaned = cleaned.and_then(|(done, left)| {
                 actor.say_left(left);
                 done
@@ -186,6 +189,10 @@ impl Handler<Ask<BulkCleanup>> for HostActor {
             matching.iter().map(|task| self.if_not_rewinding(&task.id)).find(Result::is_err)
         {
             return at_once(Err(refusal));
+        }
+        let worked_on: Vec<_> = matching.iter().map(|task| task.id.clone()).collect();
+        for id in &worked_on {
+            self.file_works.begin(id, FileWork::CleanUp);
         }
         // Only those that this host holds have to be ended; the core sees to the others.
         let held: Vec<_> = matching.into_iter().filter(|task| self.live.get(&task.id).is_some()).collect();
@@ -236,7 +243,10 @@ impl Handler<Ask<BulkCleanup>> for HostActor {
             }
             Ok(BulkRemoved { removed, gone, left })
         };
-        after(removed, |actor, done: Result<BulkRemoved, HostFailure>, _| {
+        after(removed, move |actor, done: Result<BulkRemoved, HostFailure>, _| {
+            for id in &worked_on {
+                actor.file_works.end(id, FileWork::CleanUp);
+            }
             actor.shown.forget();
             let BulkRemoved { removed, gone, left } = done?;
             actor.say_left(left);

@@ -4,6 +4,7 @@ use actix::prelude::{ActorFutureExt, Context, Handler};
 use cofferdam_protocol::host::{ExportEntries, ExportList, Exported, ListExports, UndoExport};
 use cofferdam_protocol::pod::{self, ExportMode, ExportUndone};
 
+use super::file_work::FileWork;
 use super::tasks::bad;
 use super::{Answering, HostActor, after, at_once};
 use crate::host::failure::HostFailure;
@@ -17,8 +18,11 @@ impl Handler<Ask<ExportEntries>> for HostActor {
         if let Err(refusal) = self.if_not_rewinding(&task_id) {
             return at_once(Err(refusal));
         }
+        self.file_works.begin(&task_id, FileWork::Export);
+        let id = task_id.clone();
         let create = pod::ExportCreate { task_id, entries, target_dir, mode, conflict, remember };
-        Box::pin(self.pass_on(create).map(|created, actor, ctx| {
+        Box::pin(self.pass_on(create).map(move |created, actor, ctx| {
+            actor.file_works.end(&id, FileWork::Export);
             // A record is there after most failures, too.
             actor.refresh_exports(ctx);
             let pod::ExportCreated { export, message } = created?;

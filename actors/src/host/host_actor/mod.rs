@@ -7,6 +7,7 @@ mod cache;
 mod cleanup;
 mod core_events;
 mod exports;
+mod file_work;
 mod files;
 mod listeners;
 mod live;
@@ -18,7 +19,7 @@ mod tasks;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use actix::prelude::{Actor, ActorFutureExt, AsyncContext, Context, Recipient, ResponseActFuture};
@@ -33,6 +34,7 @@ use super::memory::{self, Kept, Memory, Trees};
 use crate::session::Sessions;
 
 use cache::Cache;
+use file_work::FileWorks;
 use listeners::Listeners;
 use live::LiveTasks;
 use main_sessions::MainSessions;
@@ -62,8 +64,8 @@ pub(super) struct HostActor {
     sessions: Sessions,
     /// What is kept of tasks.
     memory: Memory,
-    /// Tasks that are being brought back to what they were: nothing else is done with their files meanwhile.
-    rewinding: HashSet<String>,
+    /// What is being done with tasks' files.
+    file_works: FileWorks,
     /// Set when the actor starts, since the core talks back to it.
     core: Option<PodCore>,
     /// What is known of tasks, exports, configuration and core.
@@ -100,7 +102,7 @@ impl HostActor {
             subordinates,
             sessions,
             memory,
-            rewinding: HashSet::new(),
+            file_works: FileWorks::default(),
             core: None,
             cache,
             live: LiveTasks::default(),

@@ -4,6 +4,7 @@ use actix::prelude::{Context, Handler};
 use cofferdam_protocol::host::{ListTurns, RewindTask, Rewound, TurnList, UndoRewind};
 use cofferdam_protocol::pod::{TaskStatus, TaskSummary};
 
+use super::file_work::FileWork;
 use super::{Answering, HostActor, after, at_once};
 use crate::host::failure::{HostFailure, HostRefusal};
 use crate::host::live_task::Noted;
@@ -23,8 +24,8 @@ impl HostActor {
     fn admit_rewind(&mut self, id: &str) -> Result<(TaskSummary, Whose, bool), HostFailure> {
         let (task, whose) = self.kept_task(id)?;
         let running = "the task has not ended its turn; wait for its end, or cancel it";
+        self.if_nothing_works_on_files(id)?;
         let busy = match self.live.get(id) {
-            _ if self.rewinding.contains(id) => Some(HostRefusal::TaskBusy(REWINDING.to_owned())),
             // It was resumed, and its agent waits to be told something. A turn that begins now comes before this or after it.
             Some(entry) if entry.agent && task.status == TaskStatus::Starting => None,
             _ if task.status.is_active() => Some(HostRefusal::TaskRunning(running.to_owned())),
@@ -36,7 +37,7 @@ impl HostActor {
         if let Some(busy) = busy {
             return Err(busy.into());
         }
-        self.rewinding.insert(id.to_owned());
+        self.file_works.begin(id, FileWork::Rewind);
         Ok((task, whose, self.live.get(id).is_some()))
     }
 
@@ -47,7 +48,7 @@ impl HostActor {
         done: Result<WentBack, HostFailure>,
         what: impl FnOnce(u64) -> String,
     ) -> Result<Rewound, HostFailure> {
-        self.rewinding.remove(&task.id);
+        self.file_works.end(&task.id, FileWork::Rewind);
         // Files are not what they were.
         self.shown.forget();
         let WentBack { turn, changed, notes } = done?;
@@ -57,17 +58,7 @@ impl HostActor {
         self.tell_task(&task.id);
         Ok(Rewound { task: self.newest_row(task), turn, changed, notes })
     }
-
-    /// Why nothing may be done with a task now.
-    pub(super) fn if_not_rewinding(&self, id: &str) -> Result<(), HostFailure> {
-        match self.rewinding.contains(id) {
-            true => Err(HostRefusal::TaskBusy(REWINDING.to_owned()).into()),
-            false => Ok(()),
-        }
-    }
 }
-
-const REWINDING: &str = "the task is being brought back to what it was; try again in a moment";
 
 impl Handler<Ask<ListTurns>> for HostActor {
     type Result = Answering<TurnList>;

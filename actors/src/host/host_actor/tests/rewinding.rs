@@ -75,3 +75,33 @@ async fn while_a_task_is_brought_back_nothing_else_is_done_with_it_and_then_ever
     assert_eq!(rig.script.said.take(), [""; 0]);
     rig.ask(clean()).await.unwrap();
 }
+
+#[actix::test]
+async fn a_task_whose_files_are_removed_or_exported_is_not_brought_back_meanwhile() {
+    let rig = Rig::with(vec![kept("a", TaskStatus::Completed), kept("b", TaskStatus::Completed)]).await;
+    let host = &rig.host;
+    let files = || Cleanup { task_id: "a".to_owned(), scope: CleanupScope::Files };
+    let export = ExportEntries {
+        task_id: "a".to_owned(),
+        entries: vec!["x".to_owned()],
+        target_dir: "/t".to_owned(),
+        mode: None,
+        conflict: None,
+        remember: false,
+    };
+    rig.script.answer("task.bulkCleanup", json!({"results": [], "deleted": 0}));
+    rig.script.refuse("export.create", PodErrorCode::BadRequest);
+    let (cleaned, refused, other) =
+        tokio::join!(host.ask(files()), host.ask(rewind("a")), host.ask(rewind("b")));
+    cleaned.unwrap();
+    assert_eq!(refused.unwrap_err().code, PodErrorCode::TaskBusy.into());
+    assert_eq!(other.unwrap_err().code, PodErrorCode::BadRequest.into(), "nothing works on that one");
+    let (bulk, refused) = tokio::join!(host.ask(BulkCleanup::default()), host.ask(undo("a")));
+    bulk.unwrap();
+    assert_eq!(refused.unwrap_err().code, PodErrorCode::TaskBusy.into());
+    let (exported, refused) = tokio::join!(host.ask(export), host.ask(rewind("a")));
+    exported.unwrap_err();
+    assert_eq!(refused.unwrap_err().code, PodErrorCode::TaskBusy.into());
+    // All that is done, or has failed: it is asked for what was never kept.
+    assert_eq!(rig.refusal(rewind("a")).await.0, "BAD_REQUEST");
+}
