@@ -8,9 +8,10 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::io::Errno;
 
 use super::order::PodUser;
 use crate::disk::Disk;
@@ -25,6 +26,13 @@ const DEEPEST: usize = 16;
 
 pub(super) const DIRECTORY: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// What may still be copied, and what was.
+struct Copies<'a> {
+    bytes: u64,
+    files: usize,
+    copied: &'a mut Vec<PathBuf>,
+}
 
 /// Whoever fills homes.
 #[derive(Debug)]
@@ -67,14 +75,24 @@ impl Furnisher {
         Ok(rustix::fs::openat(dir, name.as_bytes(), DIRECTORY, Mode::empty())?)
     }
 
-    /// Shows a file or a directory of the user's own: as a link; to another user, who could not read it, as a copy.
-    pub(super) fn show(&self, source: &Path, home: impl AsFd, relative: &Path) -> io::Result<()> {
+    /// Shows a file or a directory of the user's own: as a link; to another user, who could not read it, as a copy. The paths of
+    /// files that were copied are added to `copied`, also after an error.
+    pub(super) fn show(
+        &self,
+        source: &Path,
+        home: impl AsFd,
+        relative: &Path,
+        copied: &mut Vec<PathBuf>,
+    ) -> io::Result<()> {
         let (Some(above), Some(name)) = (relative.parent(), relative.file_name()) else {
             return Err(io::ErrorKind::InvalidFilename.into());
         };
         let (dir, name) = (self.enter(home, above)?, name_of(name)?);
         match self.user {
-            Some(_) => self.copy(source, dir.as_fd(), &name, &mut (COPIED_BYTES, COPIED_FILES)),
+            Some(_) => {
+                let mut copies = Copies { bytes: COPIED_BYTES, files: COPIED_FILES, copied };
+                self.copy(source, dir.as_fd(), (&name, relative), &mut copies)
+            }
             None => self.link(source, dir.as_fd(), &name, DEEPEST),
         }
     }
@@ -106,31 +124,55 @@ impl Furnisher {
         self.disk.symlink(source, dir, name.as_bytes())
     }
 
-    fn copy(&self, source: &Path, dir: impl AsFd, name: &Name, left: &mut (u64, usize)) -> io::Result<()> {
+    fn copy(
+        &self,
+        source: &Path,
+        dir: impl AsFd,
+        (name, relative): (&Name, &Path),
+        copies: &mut Copies<'_>,
+    ) -> io::Result<()> {
         let dir = dir.as_fd();
         let found = std::fs::metadata(source)?;
         let too_much = || io::Error::other("there is too much in it to be copied; name less");
-        left.1 = left.1.checked_sub(1).ok_or_else(too_much)?;
+        copies.files = copies.files.checked_sub(1).ok_or_else(too_much)?;
         if found.is_dir() {
             let below = self.step(dir, name)?;
             for entry in std::fs::read_dir(source)? {
                 let entry = entry?;
-                self.copy(&entry.path(), &below, &name_of(&entry.file_name())?, left)?;
+                let name = entry.file_name();
+                self.copy(&entry.path(), &below, (&name_of(&name)?, &relative.join(&name)), copies)?;
             }
             return Ok(());
         }
         if !found.is_file() {
             return Ok(());
         }
-        left.0 = left.0.checked_sub(found.len()).ok_or_else(too_much)?;
+        copies.bytes = copies.bytes.checked_sub(found.len()).ok_or_else(too_much)?;
         let bytes = std::fs::read(source)?;
         if kind(dir, name)?.is_some() {
             remove_tree(&self.disk, dir, name)?;
         }
+        copies.copied.push(relative.to_owned());
         let mode = if found.permissions().mode() & 0o100 == 0 { Mode::RUSR } else { Mode::RUSR | Mode::XUSR };
         let file = File::from(self.disk.create(dir, name.as_bytes(), OFlags::WRONLY, mode)?);
         self.disk.write_all_at(&file, &bytes, 0)?;
         self.give(dir, name)
+    }
+
+    /// Removes what stands where a copy was made, unless the way there is another by now.
+    pub(super) fn take_away(&self, home: impl AsFd, relative: &Path) -> io::Result<()> {
+        let (Some(above), Some(name)) = (relative.parent(), relative.file_name()) else {
+            return Err(io::ErrorKind::InvalidFilename.into());
+        };
+        let mut dir = rustix::fs::openat(home, ".", DIRECTORY, Mode::empty())?;
+        for part in above.components() {
+            dir = match rustix::fs::openat(&dir, part.as_os_str(), DIRECTORY, Mode::empty()) {
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
+                opened => opened?,
+            };
+        }
+        let name = name_of(name)?;
+        if kind(&dir, &name)?.is_some() { remove_tree(&self.disk, &dir, &name) } else { Ok(()) }
     }
 
     /// Gives something that was just made to the user.
@@ -144,7 +186,7 @@ impl Furnisher {
 fn kind(dir: impl AsFd, name: &Name) -> io::Result<Option<FileType>> {
     match rustix::fs::statat(dir, name.as_bytes(), AtFlags::SYMLINK_NOFOLLOW) {
         Ok(found) => Ok(Some(FileType::from_raw_mode(found.st_mode))),
-        Err(rustix::io::Errno::NOENT) => Ok(None),
+        Err(Errno::NOENT) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
@@ -180,13 +222,17 @@ mod tests {
             Self { dir, furnisher: Furnisher { disk: Disk::default(), user } }
         }
 
-        fn at(&self, path: &str) -> std::path::PathBuf {
+        fn at(&self, path: &str) -> PathBuf {
             self.dir.path().join(path)
         }
 
-        fn show(&self, relative: &str) {
+        /// Returns what was copied.
+        fn show(&self, relative: &str) -> Vec<PathBuf> {
+            let mut copied = Vec::new();
             let home = rustix::fs::open(self.at("home"), DIRECTORY, Mode::empty()).unwrap();
-            self.furnisher.show(&self.at("real").join(relative), home, Path::new(relative)).unwrap();
+            let source = self.at("real").join(relative);
+            self.furnisher.show(&source, home, Path::new(relative), &mut copied).unwrap();
+            copied
         }
 
         fn outside_is_whole(&self) {
@@ -238,6 +284,29 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn what_was_copied_is_taken_away_again_and_what_programs_have_left_beside_it_stays() {
+        for relative in [".config/tool/key", ".config/tool", ".config"] {
+            let bench = Bench::new(copying());
+            let copied = bench.show(relative);
+            assert_eq!(copied, [Path::new(".config/tool/key")], "{relative}");
+            let home = || rustix::fs::open(bench.at("home"), DIRECTORY, Mode::empty()).unwrap();
+            let take = || bench.furnisher.take_away(home(), &copied[0]).unwrap();
+            fs::write(bench.at("home/.config/tool/own"), "own").unwrap();
+            take();
+            assert!(!bench.at("home/.config/tool/key").exists());
+            assert_eq!(fs::read_to_string(bench.at("home/.config/tool/own")).unwrap(), "own");
+            // Once more, and where the way leads elsewhere by now.
+            take();
+            fs::remove_dir_all(bench.at("home/.config/tool")).unwrap();
+            fs::write(bench.at("outside/key"), "kept").unwrap();
+            std::os::unix::fs::symlink(bench.at("outside"), bench.at("home/.config/tool")).unwrap();
+            take();
+            assert!(bench.at("outside/key").exists());
+        }
+        assert_eq!(Bench::new(None).show(".config"), [Path::new(""); 0]);
     }
 
     #[test]

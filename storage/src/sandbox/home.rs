@@ -107,7 +107,8 @@ impl PrivateDir {
     }
 
     /// Shows something of the user's own home in this one: as a link; to another user, who could not read it, as a copy.
-    pub(super) fn show(&self, real_home: &Path, relative: &Path) -> Result<()> {
+    /// The paths of copies are added to `copied`, also after an error.
+    pub(super) fn show(&self, real_home: &Path, relative: &Path, copied: &mut Vec<PathBuf>) -> Result<()> {
         let what = format_args!("{} cannot be shown in the private home", relative.display());
         let plain = relative.components().all(|part| matches!(part, Component::Normal(_)));
         if !plain || relative.as_os_str().is_empty() {
@@ -117,7 +118,17 @@ impl PrivateDir {
         if source.symlink_metadata().is_err() {
             return Ok(());
         }
-        self.furnisher.show(&source, &self.home_held, relative).doing(what)
+        self.furnisher.show(&source, &self.home_held, relative, copied).doing(what)
+    }
+
+    /// Removes copies of what is the user's own: a home that is kept, and what is kept of it, holds none.
+    pub(super) fn take_away(&self, copied: &[PathBuf]) -> Result<()> {
+        let taken = copied.iter().map(|copied| {
+            let taken = self.furnisher.take_away(&self.home_held, copied);
+            taken.doing(format_args!("{} cannot be removed from the kept home", copied.display()))
+        });
+        // One that cannot be removed keeps no other.
+        taken.fold(Ok(()), Result::and)
     }
 
     /// Removes it and all that is in it; a home that is kept is elsewhere.

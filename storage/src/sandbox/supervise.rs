@@ -45,8 +45,17 @@ pub fn supervise(input: impl AsFd) -> Result<()> {
     let name = RandomIds.fresh();
     let line = Link { stream: link, lines, open: true };
     let user = order.user.filter(|_| geteuid().is_root());
-    let mut supervisor =
-        Supervisor { link: line, signals, order, stdio: Some(stdio), files, name, user, confined: false };
+    let mut supervisor = Supervisor {
+        link: line,
+        signals,
+        order,
+        stdio: Some(stdio),
+        files,
+        copied: Vec::new(),
+        name,
+        user,
+        confined: false,
+    };
     if let Err(failure) = supervisor.work(&Disk::default()) {
         supervisor.link.report(&Report::Failed { message: failure.to_string() });
     }
@@ -88,6 +97,8 @@ struct Supervisor {
     stdio: Option<Stdio>,
     /// What the order's home files hold.
     files: Vec<OwnedFd>,
+    /// What was copied into its home.
+    copied: Vec<PathBuf>,
     /// What its private directory and its cgroup are called.
     name: String,
     /// Whom the program runs as, if that is not whom this process runs as.
@@ -125,7 +136,8 @@ impl Supervisor {
             cgroup.remove();
         }
         self.give_back(&private);
-        worked.and(private.remove())
+        let taken = private.take_away(&self.copied);
+        worked.and(taken).and(private.remove())
     }
 
     fn in_private(
@@ -137,7 +149,7 @@ impl Supervisor {
     ) -> Result<()> {
         if let Some(home) = self.order.real_home.clone() {
             for shown in self.order.from_home.clone() {
-                private.show(&home, &shown)?;
+                private.show(&home, &shown, &mut self.copied)?;
             }
         }
         for (file, content) in self.order.home_files.iter().zip(&self.files) {
