@@ -32,6 +32,7 @@ mod places;
 mod pods;
 mod probe;
 mod processes;
+mod reopen;
 mod seccomp;
 mod supervise;
 

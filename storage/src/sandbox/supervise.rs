@@ -5,6 +5,7 @@ use std::net::Shutdown;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
@@ -26,9 +27,13 @@ use super::order::{CANCEL, Layer, LayerState, LeftOut, Order, PodUser, ProbeOrde
 use super::places::Places;
 use super::probe::{Findings, Ground, Tried, try_outside};
 use super::processes::end_descendants;
+use super::reopen::reopen;
 use crate::clock::{IdGen, RandomIds};
 use crate::disk::Disk;
 use crate::sys::{Fork, fork};
+
+/// How long may be looked for what nobody may read, when all has ended.
+const REOPENING: Duration = Duration::from_secs(20);
 
 /// The program: standard input is the link to the daemon. Returns when nothing of the sandbox is left. The error is one that
 /// could not be reported.
@@ -135,6 +140,7 @@ impl Supervisor {
         if let Ok(cgroup) = cgroup {
             cgroup.remove();
         }
+        self.reopen(disk, &private);
         self.give_back(&private);
         let taken = private.take_away(&self.copied);
         worked.and(taken).and(private.remove())
@@ -184,6 +190,19 @@ impl Supervisor {
             }
         }
         Err(Failure::refused("there is no sandbox", "every kind of it is left out"))
+    }
+
+    /// Lets the user read again what is the user's, so that it can be kept and taken back.
+    fn reopen(&self, disk: &Disk, private: &PrivateDir) {
+        if self.order.program.is_none() || geteuid().is_root() {
+            return;
+        }
+        let until = Instant::now() + REOPENING;
+        let kept = self.order.kept_home.as_ref().map(|_| private.home());
+        for dir in kept.into_iter().chain([self.order.task_dir.as_path()]) {
+            // What cannot be read is told when it cannot be kept.
+            let _ = reopen(disk, dir, until);
+        }
     }
 
     /// Gives back what home files have become.

@@ -185,6 +185,29 @@ fn a_kept_home_of_root_is_given_away_but_for_what_has_another_name_outside() {
 }
 
 #[test]
+fn what_a_program_has_closed_can_be_read_by_its_owner_afterwards() {
+    for way in ways().filter(|way| !way.root) {
+        let place = Place::new(way);
+        let script = "
+import os
+for dir in [os.environ['TASK'], os.environ['HOME']]:
+    os.makedirs(dir + '/closed/deep')
+    open(dir + '/closed/deep/file', 'w').close()
+    for path in ['/closed/deep/file', '/closed/deep', '/closed', '']:
+        os.chmod(dir + path, 0)";
+        in_kept_home(&place, SandboxMode::WorkspaceWrite, script);
+        for dir in ["root/task", "state/agents/task/home"] {
+            for (path, mode) in
+                [("", 0o500), ("closed", 0o500), ("closed/deep", 0o500), ("closed/deep/file", 0o400)]
+            {
+                let found = std::fs::metadata(place.path(dir).join(path)).unwrap();
+                assert_eq!(found.mode() & 0o777, mode, "{}: {dir} {path}", way.name);
+            }
+        }
+    }
+}
+
+#[test]
 fn more_can_be_read_and_written_where_the_order_says_so() {
     for way in ways() {
         let place = Place::new(way);
