@@ -7,14 +7,14 @@ use std::sync::Arc;
 use actix::prelude::*;
 use cofferdam_protocol::ckpt::{SnapshotId, WorkspaceId};
 use cofferdam_storage::ckpt::{
-    Backend, Checkpointed, Error, NewSnapshot, RolledBack, Snapshot, Undone, WorkspaceState,
+    Backend, Checkpointed, Error, NewSnapshot, RolledBack, Snapshot, WorkspaceState,
 };
 use cofferdam_storage::peer::Peer;
 
 use super::blocking;
 use super::collector::Collect;
 use super::failure::{Failure, RoutingError, Trouble};
-use super::messages::{ForgetTree, KeepTree, ListKept, RewindTree, UndoRewindTree};
+use super::messages::{ForgetTree, KeepTree, ListKept, RewindTree};
 use super::path_locks::PathLocks;
 use super::shown::shown_path;
 
@@ -192,11 +192,6 @@ impl Work {
         Ok(patiently(|| self.backend.rollback(&Peer::own(), &tree.id, to))?)
     }
 
-    fn undo(&self) -> Result<Undone, Trouble> {
-        let tree = self.known()?;
-        Ok(patiently(|| self.backend.undo(&Peer::own(), &tree.id))?)
-    }
-
     fn forget(&mut self) -> Result<(), Trouble> {
         if let Some(tree) = &self.tree {
             match patiently(|| self.backend.forget_kept(&tree.id)) {
@@ -264,14 +259,6 @@ impl Handler<RewindTree> for KeeperActor {
 
     fn handle(&mut self, RewindTree { dir, to }: RewindTree, _: &mut Context<Self>) -> Self::Result {
         self.work(dir, move |on| on.rewind(&snapshot_id(to)?))
-    }
-}
-
-impl Handler<UndoRewindTree> for KeeperActor {
-    type Result = Step<Undone>;
-
-    fn handle(&mut self, UndoRewindTree { dir }: UndoRewindTree, _: &mut Context<Self>) -> Self::Result {
-        self.work(dir, |on| on.undo())
     }
 }
 

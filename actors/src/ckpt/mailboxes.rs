@@ -37,7 +37,6 @@ mailboxes! {
     } and Keeper {
         keep: KeepTree,
         rewind: RewindTree,
-        undo_rewind: UndoRewindTree,
         kept: ListKept,
         forget: ForgetTree,
     }

@@ -145,7 +145,7 @@ macro_rules! never {
     )+};
 }
 never!(InitWorkspace WorkspaceStatus Cleanup GetConfig ReloadConfig RecoverWorkspace);
-never!(KeepTree RewindTree UndoRewindTree ListKept ForgetTree);
+never!(KeepTree RewindTree ListKept ForgetTree);
 never!(Undelivered<CreateCheckpoint> Undelivered<DeleteSnapshot> Undelivered<RecoverWorkspace>);
 
 /// Sends one request in the name of user 1001, or of nobody.

@@ -7,7 +7,7 @@
 use std::path::PathBuf;
 
 use actix::Message;
-use cofferdam_storage::ckpt::{RolledBack, Snapshot, Undone};
+use cofferdam_storage::ckpt::{RolledBack, Snapshot};
 
 use crate::ckpt::Failure;
 
@@ -25,10 +25,10 @@ pub struct KeepTree {
     pub metadata: Option<String>,
 }
 
-/// Gives a directory exactly the tree of a snapshot: all of it, or after an error or a crash nothing. What it held before
-/// is kept for [`UndoRewindTree`]. A directory that was replaced since is an error.
+/// Gives a directory exactly the tree of a snapshot: all of it, or after an error or a crash nothing. A directory that
+/// was replaced since is an error. Sent again it has nothing to do.
 ///
-/// Sent again it has nothing to do, and the first time can still be undone.
+/// Who may want what there was before keeps it first ([`KeepTree`]), under a name of its own.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Message)]
 #[rtype(result = "Result<RolledBack, Failure>")]
 pub struct RewindTree {
@@ -36,17 +36,6 @@ pub struct RewindTree {
     pub dir: PathBuf,
     /// The snapshot's whole name.
     pub to: String,
-}
-
-/// Takes the newest rewinding of a directory that changed anything back; sent again, takes that back.
-///
-/// So it is not for who may have to send it twice, or rewinds several directories as one: that one keeps the trees first
-/// ([`KeepTree`]) under a name of its own, and goes back with [`RewindTree`].
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Message)]
-#[rtype(result = "Result<Undone, Failure>")]
-pub struct UndoRewindTree {
-    /// Which directory.
-    pub dir: PathBuf,
 }
 
 /// The snapshots of a directory, in the order in which they were taken; none if it is not known. Answered from memory.

@@ -22,7 +22,7 @@ pub use config::{GetConfig, ReloadConfig};
 pub use delete::{Cleanup, DeleteSnapshot};
 pub use diff::{CompareFile, ComparedFile, DiffSnapshots};
 pub use init::InitWorkspace;
-pub use kept::{ForgetTree, KeepTree, ListKept, RewindTree, UndoRewindTree};
+pub use kept::{ForgetTree, KeepTree, ListKept, RewindTree};
 pub use list::{ListSnapshots, ListedWorkspace, SnapshotList, SnapshotWarnings};
 pub use recover::RecoverWorkspace;
 pub use rollback::{GetLastRollback, LastDone, LastRollback, Rollback, RollbackDone, UndoDone, UndoRollback};
