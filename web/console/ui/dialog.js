@@ -19,8 +19,8 @@ function goRound(event, dialog) {
   to.focus();
 }
 
-/** A dialog; it is there as long as it is drawn. */
-export function Dialog({ title, close, children, wide = false, ...rest }) {
+/** A dialog; it is there as long as it is drawn. One that is `held` cannot be left. */
+export function Dialog({ title, close, children, wide = false, held = false, ...rest }) {
   const element = useRef();
   const name = useName('dialog');
   useEffect(() => {
@@ -33,19 +33,26 @@ export function Dialog({ title, close, children, wide = false, ...rest }) {
       before?.focus();
     };
   }, []);
+  const leave = () => held || close();
   const cancelled = (event) => {
     event.preventDefault();
-    close();
+    leave();
+  };
+  const closed = () => {
+    // Browsers let nobody keep a dialog from a second Escape: it is shown again, as what it waits for goes on.
+    if (held) element.current?.showModal();
+    else if (element.current) close();
   };
   const clicked = (event) => {
     // Beside the dialog, which is its backdrop.
-    if (event.target === element.current) close();
+    if (event.target === element.current) leave();
   };
   return html`<dialog
     ref=${element}
     class=${wide ? 'wide' : ''}
     aria-labelledby=${name}
     onCancel=${cancelled}
+    onClose=${closed}
     onClick=${clicked}
     onKeyDown=${(event) => goRound(event, element.current)}
     ...${rest}
@@ -58,18 +65,18 @@ export function Dialog({ title, close, children, wide = false, ...rest }) {
 }
 
 /** Asks before something is done. It is no form: Enter in one of its fields shall not do it. What it does, and to how much, is what is inside; `of` names it for tests. What
- * `stays` closes itself once it is done. */
+ * `stays` closes itself once it is done. While it is done nothing closes it, so that what came of it is seen. */
 export function Confirm({ title, act, of = '', danger = false, work, close, children, off = false, stays = false }) {
   const action = useAction(async () => {
     await work();
     if (!stays) close();
   });
-  return html`<${Dialog} title=${title} close=${close} data-confirm=${of}>
+  return html`<${Dialog} title=${title} close=${close} held=${action.busy} data-confirm=${of}>
     <div class="confirm">
       <div class="said">${children}</div>
       <${Problem} failure=${action.failure} />
       <div class="actions end">
-        <${Button} press=${close} data-action="dismiss">${t('do.cancel')}<//>
+        <${Button} off=${action.busy} press=${close} data-action="dismiss">${t('do.cancel')}<//>
         <${Button} kind=${danger ? 'danger' : 'primary'} busy=${action.busy} off=${off} press=${action.run} data-action="confirm">${act}<//>
       </div>
     </div>
