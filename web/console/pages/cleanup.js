@@ -12,7 +12,8 @@ import { html, useState } from '../vendor/preact.js';
 /** Asks what of a task shall be removed, and removes it. `done` is called with the scope. */
 export function CleanUp({ task, scope: first = 'all', close, done }) {
   const [scope, setScope] = useState(first);
-  const files = useLoad((signal) => call('listFiles', { taskId: task.id }, { signal }), [task.id]);
+  const files = useLoad((signal) => call('listFiles', { taskId: task.id }, { signal }), [task.id, task.status]);
+  const counting = scope !== 'record' && files.loading && t('clean.counting');
   const label = folded(task.label || task.id, 60);
   const work = async () => {
     const { removedRecord } = await call('cleanup', { taskId: task.id, scope });
@@ -21,7 +22,7 @@ export function CleanUp({ task, scope: first = 'all', close, done }) {
     done?.(scope);
   };
   const choices = ['all', 'files', 'record'].map((of) => [of, t(`clean.${of}`), t(`clean.${of}.hint`)]);
-  return html`<${Confirm} title=${t('clean.title', { label })} act=${t('clean.act')} danger of="cleanup" work=${work} close=${close}>
+  return html`<${Confirm} title=${t('clean.title', { label })} act=${t('clean.act')} danger of="cleanup" off=${counting} work=${work} close=${close}>
     <${Radios} legend=${t('clean.scope')} choices=${choices} value=${scope} change=${setScope} />
     <ul class="plan" data-testid="plan">
       ${isOpen(task) && html`<li>${t('clean.what.stops')}</li>`}

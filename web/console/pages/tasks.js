@@ -78,7 +78,8 @@ export function TasksPage() {
       ${rows.map((task) => html`<${Card} key=${task.id} task=${task} language=${language()} clean=${setCleaning} />`)}
     </ul>
     ${pager}
-    ${cleaning && html`<${CleanUp} task=${cleaning} close=${() => setCleaning(null)} />`}
+    ${cleaning &&
+    html`<${CleanUp} task=${tasks.find(({ id }) => id === cleaning.id) ?? cleaning} close=${() => setCleaning(null)} />`}
     ${bulk && html`<${BulkCleanup} tasks=${tasks} close=${() => setBulk(false)} />`}
   </section>`;
 }
