@@ -17,7 +17,7 @@ export function ReturnToMain({ task, files }) {
   // That it was started from, as long as somebody is there; else the one this page belongs to.
   const mainSessionId = mains.some((session) => session.id === task.mainSessionId) ? task.mainSessionId : main;
   const [cut, setCut] = useState(false);
-  const requestId = useRef('');
+  const sent = useRef(null);
   const preview = useAction(async () => {
     const { status, conclusion, relPath, customText } = parts;
     const asked = { status, conclusion, customText, ...(relPath.trim() ? { file: { relPath: relPath.trim() } } : {}) };
@@ -26,10 +26,12 @@ export function ReturnToMain({ task, files }) {
     setCut(made.truncated);
   });
   const send = useAction(async () => {
-    // The same message sent again after a lost answer is one message.
-    requestId.current ||= crypto.randomUUID?.() ?? String(Math.random());
-    const { truncated } = await call('returnToMain', { mainSessionId, text, requestId: requestId.current });
-    requestId.current = '';
+    // The same message sent again after a lost answer is one message; another text, or to somebody else, is another.
+    if (sent.current?.text !== text || sent.current.mainSessionId !== mainSessionId) {
+      sent.current = { mainSessionId, text, requestId: crypto.randomUUID?.() ?? String(Math.random()) };
+    }
+    const { truncated } = await call('returnToMain', sent.current);
+    sent.current = null;
     toast(t(truncated ? 'return.sentCut' : 'return.sent'));
     setText('');
   });
