@@ -61,7 +61,9 @@ async function ask(path, options) {
   }
 }
 
-const isRefused = (failure) => failure.data?.status === 401 || failure.data?.status === 403;
+/** Whether the token was refused. The control API says so with 401 alone: its `Forbidden` is about what was asked for, and
+ * no other token changes it. */
+const isRefused = ({ code, data }) => data?.status === 401 || (data?.status === 403 && code === 'FORBIDDEN');
 
 /** One request and its answer; whatever goes wrong has a code. */
 async function answer(path, { method = 'POST', body, signal, patience = PATIENCE }, shown) {
@@ -95,7 +97,8 @@ async function answer(path, { method = 'POST', body, signal, patience = PATIENCE
     document = null;
   }
   if (document === null || typeof document !== 'object' || Array.isArray(document)) {
-    if (isRefused({ data: response })) throw new Failure('FORBIDDEN', '', { status: response.status });
+    const { status: of } = response;
+    if (of === 401 || of === 403) throw new Failure('FORBIDDEN', '', { status: of });
     throw new Failure('INVALID_RESPONSE', `HTTP ${response.status}: not the JSON that was expected`);
   }
   if (response.ok && document.ok !== false) return document;

@@ -36,22 +36,26 @@ export function DirectoryInput({ value, change, known = [], id, ...rest }) {
   </div>`;
 }
 
+const above = (path) => path.replace(/\/+[^/]*\/*$/, '') || '/';
+
 function DirectoryDialog({ from, choose, close }) {
   const [path, setPath] = useState(from.startsWith('/') ? from : '');
   const listed = useLoad((signal) => post('/directories', path ? { path } : {}, { signal }), [path]);
   useEffect(() => {
     // What was typed may not be there yet; what it is to be made in may be.
-    if (listed.failure?.code === 'NotFound' && path.length > 1) setPath(path.replace(/\/+[^/]*\/*$/, '') || '/');
+    if (listed.failure?.code === 'NotFound' && path.length > 1) setPath(above(path));
   }, [listed.failure]);
   const { rows, pager } = usePages(listed.data?.directories ?? [], PAGE);
   const here = listed.data?.path ?? path;
+  // From one that may not be read there is a way back, too.
+  const parent = listed.data ? listed.data.parent : listed.failure && path.length > 1 && above(path);
   const into = (name) => setPath(here === '/' ? `/${name}` : `${here}/${name}`);
   return html`<${Dialog} title=${t('directory.title')} close=${close} data-testid="directories">
     <p><span class="term">${t('directory.path')}</span> <${Path} of=${here} /></p>
     ${listed.failure &&
     html`<${Problem} failure=${listed.failure} retry=${() => (path ? setPath('') : listed.reload())} />`}
-    ${listed.data?.parent &&
-    html`<p><${Button} kind="small" press=${() => setPath(listed.data.parent)}>↑ ${t('directory.up')}<//></p>`}
+    ${parent &&
+    html`<p><${Button} kind="small" press=${() => setPath(parent)} data-action="up">↑ ${t('directory.up')}<//></p>`}
     ${listed.loading && html`<${Loading} />`}
     ${listed.data && !rows.length && html`<p class="hint">${t('directory.empty')}</p>`}
     <ul class="directories">
@@ -64,7 +68,7 @@ function DirectoryDialog({ from, choose, close }) {
     ${listed.data?.truncated && html`<${Notice}><p>${t('directory.truncated')}</p><//>`}
     <div class="actions end">
       <${Button} press=${close} data-action="dismiss">${t('do.cancel')}<//>
-      <${Button} kind="primary" off=${!here} press=${() => choose(here)} data-action="choose">${t('directory.use')}<//>
+      <${Button} kind="primary" off=${!listed.data || Boolean(listed.failure)} press=${() => choose(here)} data-action="choose">${t('directory.use')}<//>
     </div>
   <//>`;
 }
