@@ -111,6 +111,7 @@ fn a_person_sets_the_root_runs_a_task_exports_undoes_rewinds_rolls_back_and_clea
     assert_eq!(fs::read_to_string(project.join("main.rs")).unwrap(), "fn main() {}\n");
     assert!(!project.join("junk").exists());
     browser.click("[data-action=undo-rollback]");
+    browser.says("[data-confirm=undo-rollback] [data-testid=plan]", "newest roll back");
     browser.click("[data-confirm] [data-action=confirm]");
     browser.gone("[data-confirm]");
     assert_eq!(fs::read_to_string(project.join("main.rs")).unwrap(), "fn broken(\n");

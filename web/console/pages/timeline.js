@@ -13,6 +13,7 @@ import { html, useState } from '../vendor/preact.js';
 import { takeCheckpoint } from './checkpoints.js';
 import { Rollback } from './rollback.js';
 import { Trash } from './trash.js';
+import { Undo, whichRollback } from './undo.js';
 
 const PAGE = 50;
 export const LIVE = '@live';
@@ -20,8 +21,9 @@ export const LIVE = '@live';
 export function TimelinePage({ workspace }) {
   const url = `/ckpt/workspaces/${encodeURIComponent(workspace)}`;
   const line = useLoad((signal) => get(`${url}/snapshots`, { signal }), [workspace]);
-  // What this page was told of the newest roll back. One that was made elsewhere can be taken back as well.
-  const [last, setLast] = useDraft(`rollback.${workspace}`, null);
+  // Whether there was a roll back, as far as this page knows. Only then is it asked which is the newest: that may have been
+  // made elsewhere, and where there is none the answer is an error.
+  const [rolledBack, setRolledBack] = useDraft(`rollback.${workspace}`, false);
   const [message, setMessage] = useState('');
   const [rolling, setRolling] = useState(null);
   const [dropping, setDropping] = useState(null);
@@ -33,6 +35,10 @@ export function TimelinePage({ workspace }) {
     (signal) => (newest ? post('/ckpt/diff', { workspace, from: newest, to: LIVE, limit: 1 }, { signal }) : null),
     [`${workspace}/${newest}`, line.data],
   );
+  const last = useLoad(
+    (signal) => (rolledBack ? get(`${url}/last-rollback`, { signal }) : null),
+    [workspace, rolledBack, line.data],
+  );
   const changed = line.reload;
   useReturn(changed);
   const take = useAction(async () => {
@@ -40,14 +46,8 @@ export function TimelinePage({ workspace }) {
     setMessage('');
     await changed();
   });
-  const rolled = async (report) => {
-    setLast(report);
-    await changed();
-  };
-  const undo = async () => {
-    const undone = await post('/ckpt/undo', { workspace }, { patience: 600000 });
-    toast(t('line.undone', undone));
-    setLast({ ...undone, snapshot: null, undone: undone.rollback, omitted: 0 });
+  const rolled = async () => {
+    setRolledBack(true);
     await changed();
   };
   const drop = async () => {
@@ -75,7 +75,7 @@ export function TimelinePage({ workspace }) {
       <${Button} kind="primary" busy=${take.busy} data-action="checkpoint">${t('ckpt.take')}<//>
       <${Problem} failure=${take.failure} />
     </form>
-    <${LastRollback} of=${last} undo=${() => setUndoing(true)} />
+    <${LastRollback} of=${last.data} undo=${() => setUndoing(true)} />
     <ol class="timeline" reversed>
       <li class="now">
         <p><strong>${t('line.now')}</strong> <span class="hint">${t('line.now.hint')}</span></p>
@@ -98,10 +98,7 @@ export function TimelinePage({ workspace }) {
     ${rolling &&
     html`<${Rollback} workspace=${workspace} path=${line.data.path} snapshot=${rolling} close=${() => setRolling(null)} done=${rolled} />`}
     ${undoing &&
-    html`<${Confirm} title=${t(last?.undone ? 'line.undo.again.title' : 'line.undo.title')} act=${t('line.undo')} of="undo-rollback" work=${undo} close=${() => setUndoing(false)}>
-      <p>${t('line.undo.what')}</p>
-      <p><${Path} of=${line.data.path} /></p>
-    <//>`}
+    html`<${Undo} workspace=${workspace} url=${url} path=${line.data.path} close=${() => setUndoing(false)} done=${rolled} />`}
     ${dropping &&
     html`<${Confirm} title=${t('drop.title', { name: oneLine(dropping.id) })} act=${t('drop.act')} of="delete" danger work=${drop} close=${() => setDropping(null)}>
       <p>${t(dropping.pinned ? 'drop.pinned' : 'drop.what')}</p>
@@ -110,9 +107,7 @@ export function TimelinePage({ workspace }) {
 }
 
 function LastRollback({ of, undo }) {
-  const text = of
-    ? t(of.undone ? 'line.undo.again.hint' : 'line.undo.done.hint', { name: oneLine(of.snapshot), changed: of.changed })
-    : t('line.undo.unknown');
+  const text = of ? whichRollback(of) : t('line.undo.unknown');
   return html`<div class=${of ? 'notice good' : 'undo-line'}>
     <div>
       <p class=${of ? '' : 'hint'}>${text}</p>

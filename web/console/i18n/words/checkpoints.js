@@ -43,9 +43,12 @@ export default {
   'line.undo': ['Undo the roll back', '撤销恢复'],
   'line.undo.done.hint': ['The newest roll back, to {name}, changed {changed} {changed|path|paths}. It can be taken back.', '最近一次恢复到 {name}，改动了 {changed} 个路径，可以撤销。'],
   'line.undo.again.hint': ['The newest undo changed {changed} {changed|path|paths}. It can be taken back, too.', '最近一次撤销改动了 {changed} 个路径，也可以再撤销。'],
+  'line.undo.of.hint': ['The newest undo took back the roll back to {name}, and changed {changed} {changed|path|paths}. It can be taken back, too.', '最近一次撤销取消了到 {name} 的恢复，改动了 {changed} 个路径，也可以再撤销。'],
   'line.undo.title': ['Take the newest roll back back?', '撤销最近一次恢复？'],
   'line.undo.again.title': ['Take the newest undo back?', '撤销最近一次撤销？'],
   'line.undo.what': ['The directory becomes again what it was just before. What changed in it since is kept, too: undo again returns to it.', '目录会回到之前的状态。此后的改动也会保留：再次撤销即可返回。'],
+  'line.undo.asking': ['Looking which roll back is the newest…', '正在查询最近一次恢复…'],
+  'line.undo.nothing': ['Nothing was rolled back here, so there is nothing to take back.', '这里没有做过恢复，没有可撤销的内容。'],
   'line.undone': ['Undone: {changed} {changed|path|paths} changed', '已撤销：改动了 {changed} 个路径'],
   'line.undo.unknown': ['Was something rolled back by mistake? The newest roll back can be taken back, if there was one.', '误操作恢复了？如果做过恢复，可以撤销最近一次。'],
 
