@@ -32,7 +32,7 @@ export function SessionList({ scope, back }) {
   useEffect(() => {
     reload();
   }, [all]);
-  return html`<section aria-label=${scope} data-scope=${scope}>
+  return html`<section aria-label=${oneLine(scope)} data-scope=${scope}>
     <p class="crumbs"><button type="button" class="link" onClick=${back}>${t('sessions.back')}</button></p>
     <div class="heading">
       <h2 tabindex="-1"><${Path} of=${scope} /></h2>
@@ -68,18 +68,20 @@ const HEALTH = { ready: 'good', corrupt: 'bad', incompatible: 'warn', scope_mism
 
 function Row({ of, other, open, toggle, remove }) {
   const title = of.first_prompt ? folded(of.first_prompt, 160) : t('sessions.noPrompt');
+  // A damaged file does not say where it belongs, and is found by that.
+  const lost = !of.workspace_scope && t('sessions.noScope');
   return html`<li class="row" data-session=${of.session_id} data-health=${of.health}>
     <div class="row-main">
       <p><${Chip} tone=${HEALTH[of.health]}>${t(`health.${of.health}`)}<//> <strong><bdi>${title}</bdi></strong></p>
       <p class="hint">
         ${t('sessions.updated')} <${Time} at=${of.updated_at_ms} /> · ${t('sessions.messages', { count: of.message_count })}
         ${of.model && html` · ${oneLine(of.model)}`} · <${Path} of=${of.session_id} />
-        ${other && html` · <${Path} of=${of.workspace_scope} />`}
+        ${other && html` · ${of.workspace_scope ? html`<${Path} of=${of.workspace_scope} />` : lost}`}
       </p>
     </div>
     <div class="actions">
       <${Button} kind="small" off=${of.health === 'ready' ? false : t(`health.${of.health}`)} press=${toggle} aria-expanded=${open ? 'true' : 'false'} data-action="preview" aria-label=${`${t(open ? 'sessions.hide' : 'sessions.preview')}: ${title}`}>${t(open ? 'sessions.hide' : 'sessions.preview')}<//>
-      <${Button} kind="small quiet" press=${remove} data-action="remove" aria-label=${`${t('sessions.remove')} ${title}`}>${t('sessions.remove')}<//>
+      <${Button} kind="small quiet" off=${lost} press=${remove} data-action="remove" aria-label=${`${t('sessions.remove')} ${title}`}>${t('sessions.remove')}<//>
     </div>
     ${open && html`<${Preview} of=${of} />`}
   </li>`;

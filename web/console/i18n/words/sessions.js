@@ -20,6 +20,7 @@ export default {
   'sessions.updated': ['Last used', '最近使用'],
   'sessions.messages': ['{count} {count|message|messages}', '{count} 条消息'],
   'sessions.noPrompt': ['(nothing was asked)', '（没有提问）'],
+  'sessions.noScope': ['its directory is not known; remove it from there with cosh-core', '所属目录未知；请在该目录中用 cosh-core 删除'],
   'sessions.preview': ['Preview', '预览'],
   'sessions.hide': ['Hide', '隐藏'],
   'sessions.remove': ['Remove…', '删除…'],
