@@ -206,13 +206,19 @@ function Banners() {
   const core = useShared((state) => state.host?.core);
   const sandbox = useShared((state) => state.host?.sandbox);
   return html`<div class="banners">
-    ${failure && html`<${Problem} failure=${failure} retry=${() => location.reload()} action=${t('app.reload')} />`}
+    ${failure && html`<${Trouble} failure=${failure} />`}
     ${core &&
     core.status !== 'ready' &&
     html`<${Notice} tone="bad" role="alert"><p>${t(`core.${core.status}`)} ${oneLine(core.message)}</p><//>`}
     ${sandbox && html`<${Root} of=${sandbox} />`}
   </div>`;
 }
+
+/** Why there are no news. Without a daemon there is no page to reload either: this one, and what is typed in it, would be lost. */
+const Trouble = ({ failure }) =>
+  failure.code === 'NETWORK'
+    ? html`<${Problem} failure=${failure} retry=${refresh} />`
+    : html`<${Problem} failure=${failure} retry=${() => location.reload()} action=${t('app.reload')} />`;
 
 /** How the sandbox root stands. */
 function Root({ of }) {
