@@ -4,6 +4,11 @@
 const HIDDEN =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]|\p{Cs}/gu;
 const LINE_BREAKS = /[\t\n]/g;
+// What joins, varies or is blank: texts need it, but two names that differ by nothing else would look the same.
+const UNSEEN = /[\u034f\u200c\u200d\u2800\ufe00-\ufe0f]/g;
+// The same, but for what emojis are made of.
+const STRAY =
+  /[\u034f\u200c\u2800\ufe00-\ufe0e]|(?<!\p{Extended_Pictographic})\ufe0f|(?<![\p{Extended_Pictographic}\p{Emoji_Modifier}\ufe0f])\u200d/gu;
 
 const named = (character) =>
   `⟨U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, '0')}⟩`;
@@ -15,9 +20,9 @@ export function visible(text) {
     .replace(HIDDEN, named);
 }
 
-/** A name, a path, or another text of one line: nothing in it can break the line or turn it around. */
+/** A name, a path, or another text of one line: nothing in it can break the line, turn it around, or be unseen. */
 export function oneLine(text) {
-  return visible(text).replace(LINE_BREAKS, named);
+  return visible(text).replace(LINE_BREAKS, named).replace(UNSEEN, named);
 }
 
 /** The beginning of a text, of at most `most` characters. */
@@ -35,7 +40,7 @@ export function head(text, most) {
 
 /** A text folded into one line, for cards: runs of white space are one blank. */
 export function folded(text, most) {
-  return oneLine(beginning(String(text ?? '').replace(/\s+/g, ' ').trim(), most));
+  return visible(beginning(String(text ?? '').replace(/\s+/g, ' ').trim(), most)).replace(STRAY, named);
 }
 
 /** The last segment of a path. */
