@@ -132,12 +132,13 @@ fn of_200_tasks_news_are_seen_at_once() {
         browser.until(&format!("drawn['{id}completed'] && came['{id}completed']"));
     }
     let took = browser.script(
-        "return Math.max(...Object.keys(came).filter((key) => key in drawn).map((key) => drawn[key] - came[key]))",
+        "return Object.keys(came).filter((key) => key in drawn).map((key) => drawn[key] - came[key])",
     );
-    #[allow(clippy::print_stderr, reason = "a figure for whoever runs the test")]
-    {
-        eprintln!("event to pixel with 200 tasks: {took} ms at most");
-    }
+    let mut took: Vec<_> = took.as_array().unwrap().iter().map(|one| one.as_f64().unwrap()).collect();
+    took.sort_by(f64::total_cmp);
+    assert!(took.len() >= 5, "{took:?}");
+    // One that the machine held up says nothing of the page.
+    assert!(took[took.len() / 2] <= 200.0, "milliseconds from event to pixel: {took:?}");
     assert!(browser.count("[data-task]") <= 100, "all are drawn at once");
     browser.says("main [role=status]", "205");
     visit.assert_quiet();
