@@ -151,8 +151,13 @@ export function LongText({ of, kind = '', label }) {
 /** Copies a text. */
 export function CopyButton({ text }) {
   const copy = async () => {
-    await navigator.clipboard?.writeText(text);
-    toast(t('done.copied'));
+    try {
+      // It is there only for pages that browsers trust, and may be refused.
+      await navigator.clipboard.writeText(text);
+      toast(t('done.copied'));
+    } catch {
+      toast(t('done.notCopied'), 'bad');
+    }
   };
   return html`<${Button} kind="small" press=${copy}>${t('do.copy')}<//>`;
 }

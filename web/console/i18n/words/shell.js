@@ -62,6 +62,7 @@ export default {
   'do.view': ['View', '查看'],
   'do.copy': ['Copy', '复制'],
   'done.copied': ['Copied', '已复制'],
+  'done.notCopied': ['The browser does not let this page copy. Select the text, and copy it by hand.', '浏览器不允许此页面复制。请选中文本后手动复制。'],
   'do.choose': ['Choose a directory…', '选择目录…'],
 
   'pager.label': ['Pages', '分页'],
