@@ -24,6 +24,7 @@ export default {
   'error.ABORTED': ['The request was given up. Ask again if you still want it.', '请求已被放弃。如仍需要，请再试一次。'],
 
   'error.FORBIDDEN': ['Reload the page. If that does not help, run “cofferdam console” and open its link.', '请重新加载页面。若无效，请运行 cofferdam console 并打开它给出的链接。'],
+  'error.PERMISSION_DENIED': ['The daemon may not read it. Choose another directory, or give its user the right to.', '守护进程无权读取。请选择其他目录，或授予其用户权限。'],
   'error.UNAUTHORIZED': ['Run “cofferdam console” in a terminal, and open the link it prints.', '请在终端运行 cofferdam console，并打开它给出的链接。'],
   'error.NOT_FOUND': ['What was asked for is gone, or this page is older than the daemon. Reload the page.', '所请求的内容已不存在，或此页面比守护进程旧。请重新加载页面。'],
   'error.METHOD_NOT_ALLOWED': ['This page and the daemon are of different versions. Reload the page.', '此页面与守护进程版本不同。请重新加载页面。'],
