@@ -25,6 +25,8 @@ export default function NewTaskPage() {
     toast(task.status === 'queued' ? t('new.queued', { place: task.queuedPosition }) : t('new.started'));
     setDescription('');
     setLabel('');
+    // The next task goes elsewhere, unless somebody says so again.
+    setSubdir('');
     go('tasks', taskId);
     // The sandbox root may be there only now.
     refresh();
