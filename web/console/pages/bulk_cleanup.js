@@ -4,11 +4,14 @@ import { call } from '../client.js';
 import { t } from '../i18n/index.js';
 import { refresh } from '../live.js';
 import { toast } from '../state.js';
-import { Confirm } from '../ui/dialog.js';
-import { Check } from '../ui/parts.js';
+import { folded, oneLine, visible } from '../text.js';
+import { Confirm, Dialog } from '../ui/dialog.js';
+import { usePages } from '../ui/pager.js';
+import { Button, Check, Notice } from '../ui/parts.js';
 import { html, useState } from '../vendor/preact.js';
 
 const ENDED = ['completed', 'failed', 'timeout', 'cancelled', 'interrupted'];
+const PAGE = 10;
 const DAY = 86400000;
 const AGES = { any: 0, day: DAY, week: 7 * DAY, month: 30 * DAY };
 
@@ -17,19 +20,26 @@ export function BulkCleanup({ tasks, close }) {
   const [statuses, setStatuses] = useState(['completed']);
   const [age, setAge] = useState('any');
   const [deleteFiles, setDeleteFiles] = useState(false);
+  const [failed, setFailed] = useState([]);
   const before = Date.now() - AGES[age];
-  const count = tasks.filter((task) => statuses.includes(task.status) && task.endedAt <= before).length;
+  const isOld = (task) => !AGES[age] || (task.endedAt || task.createdAt) < before;
+  const found = tasks.filter((task) => statuses.includes(task.status) && isOld(task));
+  const count = found.length;
+  const { rows, pager } = usePages(found, PAGE);
   const work = async () => {
+    // They are not named but described: only so those that share a directory go together.
     const args = { statuses, deleteFiles, ...(AGES[age] ? { olderThanMs: AGES[age] } : {}) };
     const { results, deleted } = await call('bulkCleanup', args);
-    const failed = results.filter((row) => !row.ok).length;
+    const left = results.filter((row) => !row.ok);
     toast(t('bulk.done', { count: deleted }));
-    if (failed) toast(t('bulk.failed', { count: failed }), 'bad');
     await refresh();
+    if (left.length) setFailed(left.map((row) => ({ ...row, label: labelOf(tasks, row.taskId) })));
+    else close();
   };
   const tick = (status, ticked) =>
     setStatuses(ENDED.filter((of) => (of === status ? ticked : statuses.includes(of))));
   const what = count === 0 ? 'bulk.what.none' : deleteFiles ? 'bulk.what.files' : 'bulk.what';
+  if (failed.length) return html`<${Failed} rows=${failed} close=${close} />`;
   return html`<${Confirm}
     title=${t('bulk.title')}
     act=${t('clean.act')}
@@ -38,6 +48,7 @@ export function BulkCleanup({ tasks, close }) {
     off=${count === 0 && t('bulk.what.none')}
     work=${work}
     close=${close}
+    stays
   >
     <fieldset>
       <legend>${t('bulk.statuses')}</legend>
@@ -51,7 +62,35 @@ export function BulkCleanup({ tasks, close }) {
         ${Object.keys(AGES).map((of) => html`<option key=${of} value=${of}>${t(`bulk.older.${of}`)}</option>`)}
       </select>
     </label>
-    <${Check} label=${t('bulk.files')} checked=${deleteFiles} change=${setDeleteFiles} />
+    <${Check} name="bulk-files" label=${t('bulk.files')} checked=${deleteFiles} change=${setDeleteFiles} />
     <p data-testid="plan"><strong>${t(what, { count })}</strong></p>
+    ${count > 0 &&
+    html`<p class="hint">${t('bulk.filter')}</p>
+      <ul class="items">
+        ${rows.map((task) => html`<li key=${task.id} data-plan=${task.id}><bdi>${folded(task.label || task.id, 120)}</bdi></li>`)}
+      </ul>
+      ${pager}`}
+  <//>`;
+}
+
+const labelOf = (tasks, id) => tasks.find((task) => task.id === id)?.label || id;
+
+/** Which ones are still there, and why. */
+function Failed({ rows: failed, close }) {
+  const { rows, pager } = usePages(failed, PAGE);
+  return html`<${Dialog} title=${t('bulk.title')} close=${close} data-testid="bulk-failed">
+    <${Notice} tone="bad" role="alert">
+      <div>
+        <p>${t('bulk.failed', { count: failed.length })}</p>
+        <ul class="items">
+          ${rows.map(
+            ({ taskId, label, code, message }) =>
+              html`<li key=${taskId} data-failed=${taskId}><bdi>${folded(label, 120)}</bdi>: <code>${oneLine(code)}</code> ${visible(message)}</li>`,
+          )}
+        </ul>
+        ${pager}
+      </div>
+    <//>
+    <div class="actions end"><${Button} press=${close} data-action="dismiss">${t('do.close')}<//></div>
   <//>`;
 }

@@ -96,6 +96,10 @@ export default {
   'bulk.what': ['{count} {count|task is|tasks are} removed for good.', '将永久删除 {count} 个任务。'],
   'bulk.what.files': ['{count} {count|task is|tasks are} removed for good, with all files in {count|its directory|their directories}.', '将永久删除 {count} 个任务及其目录中的所有文件。'],
   'bulk.what.none': ['No task matches, so nothing is removed.', '没有符合条件的任务，不会删除任何内容。'],
+  'bulk.filter': [
+    'Removed is whatever fits the choice above when you confirm, also a task that ends until then. Now these do:',
+    '确认时将删除所有符合上述条件的任务，包括在此期间结束的任务。目前符合的有：',
+  ],
   'bulk.done': ['{count} {count|task|tasks} removed', '已删除 {count} 个任务'],
-  'bulk.failed': ['{count} could not be removed', '{count} 个未能删除'],
+  'bulk.failed': ['{count} could not be removed:', '{count} 个未能删除：'],
 };
