@@ -44,7 +44,7 @@ fn cards_show_how_tasks_stand_and_offer_to_look_to_cancel_and_to_clean_up() {
     browser.gone("[data-confirm]");
     browser.wait(&card(&held));
     browser.click(&format!("{} [data-action=cleanup]", card(&held)));
-    browser.click("[data-confirm=cleanup] [data-action=confirm]");
+    browser.click("[data-confirm=cleanup] [data-action=confirm]:not([aria-disabled])");
     browser.gone(&card(&held));
     assert!(!site.root().join(&held).exists());
     visit.assert_quiet();
@@ -106,11 +106,11 @@ fn a_task_s_page_shows_its_sandbox_its_talk_and_its_files_and_takes_more() {
     browser.wait("[data-file='a.txt'] input[type=checkbox]");
     browser.wait("[data-testid=export-off]");
     browser.click("[data-action=cleanup-files]");
-    browser.click("[data-confirm=cleanup] [data-action=confirm]");
+    browser.click("[data-confirm=cleanup] [data-action=confirm]:not([aria-disabled])");
     browser.gone("[data-file]");
     assert!(site.row(&id)["id"].is_string(), "the record stays");
     browser.click("[data-action=cleanup-all]");
-    browser.click("[data-confirm=cleanup] [data-action=confirm]");
+    browser.click("[data-confirm=cleanup] [data-action=confirm]:not([aria-disabled])");
     browser.wait("main[data-page=tasks]");
     visit.assert_quiet();
 }
@@ -210,4 +210,113 @@ fn a_root_inside_the_main_conversation_s_directory_is_warned_of() {
     browser.wait("[data-root=inside]");
     browser.says("header", "main-session-2");
     visit.assert_quiet();
+}
+
+#[test]
+fn a_dialog_stays_until_what_it_does_is_done() {
+    let Some(visit) = Visit::new() else { return };
+    let (site, browser) = (&visit.site, &visit.browser);
+    let daemon = site.start_with(&[]);
+    visit.enter(&daemon);
+    let id = visit.task("say hello");
+    browser.script(
+        "const real = globalThis.fetch;
+         globalThis.fetch = async (...rest) => {
+             const answer = await real(...rest);
+             if (!String(rest[1]?.body).includes('\"cleanup\"')) return answer;
+             return new Promise((settle) => { globalThis.goOn = () => settle(answer); });
+         };",
+    );
+    browser.click(&format!("[data-task='{id}'] [data-action=cleanup]"));
+    browser.click("[data-confirm=cleanup] [data-action=confirm]:not([aria-disabled])");
+    browser.until("globalThis.goOn");
+    browser.wait("[data-confirm=cleanup] [data-action=dismiss][aria-disabled=true]");
+    // Browsers close a dialog by themselves at a second Escape.
+    browser.press("\u{e00c}\u{e00c}\u{e00c}");
+    browser.click("[data-confirm=cleanup] [data-action=dismiss]");
+    browser.wait("dialog[open][data-confirm=cleanup] [aria-busy=true]");
+    browser.script("globalThis.goOn()");
+    browser.gone("[data-confirm]");
+    browser.wait("[data-toast=good]");
+    visit.assert_quiet();
+}
+
+#[test]
+fn tasks_that_share_a_directory_say_what_can_be_done() {
+    let Some(visit) = Visit::new() else { return };
+    let (site, browser) = (&visit.site, &visit.browser);
+    let daemon = site.start_with(&[]);
+    visit.enter(&daemon);
+    let done = visit.task("say hello");
+    browser.wait(&format!("[data-task='{done}'][data-status=completed]"));
+    // Below the directory of the first.
+    let inside = json!({"mainSessionId": "", "description": "hold", "subdir": done});
+    let held = visit.call("startTask", &inside)["taskId"].as_str().unwrap().to_owned();
+    browser.wait(&format!("[data-task='{held}'][data-status=running]"));
+    browser.click(&format!("[data-task='{done}'] [data-action=cleanup]"));
+    browser.click("[data-confirm=cleanup] [data-action=confirm]:not([aria-disabled])");
+    browser.says("[data-confirm=cleanup] [data-code=TASK_BUSY]", "share the directory");
+    browser.click("[data-confirm=cleanup] [data-action=dismiss]:not([aria-disabled])");
+    browser.click("[data-action=bulk-cleanup]");
+    browser.wait(&format!("[data-confirm=bulk-cleanup] [data-plan='{done}']"));
+    browser.click("input[name=bulk-files]");
+    browser.click("[data-confirm=bulk-cleanup] [data-action=confirm]");
+    browser.says(&format!("[data-testid=bulk-failed] [data-failed='{done}']"), "TASK_BUSY");
+    browser.click("[data-testid=bulk-failed] [data-action=dismiss]");
+    browser.gone("dialog");
+    browser.click(&format!("[data-task='{held}'] [data-action=cancel]"));
+    browser.wait(&format!("[data-task='{held}'][data-status=cancelled]"));
+    visit.assert_quiet();
+}
+
+#[test]
+fn a_directory_that_may_not_be_read_is_not_chosen_and_can_be_left() {
+    let Some(visit) = Visit::new() else { return };
+    let browser = &visit.browser;
+    let daemon = visit.site.start_with(&[]);
+    visit.enter(&daemon);
+    visit.go("checkpoints");
+    browser.script("globalThis.real = globalThis.fetch");
+    for (status, code) in [(409, "PermissionDenied"), (403, "Forbidden")] {
+        browser.script(&format!(
+            "globalThis.fetch = async (...rest) => String(rest[1]?.body).includes('closed')
+                 ? new Response(JSON.stringify({{code: '{code}', message: 'closed to you'}}), {{status: {status}}})
+                 : real(...rest)"
+        ));
+        browser.fill("input[name=workspace]", "/closed");
+        browser.click("[data-action=choose-directory]");
+        browser.says(&format!("[data-testid=directories] [data-code={code}]"), "closed to you");
+        browser.wait("[data-action=choose][aria-disabled=true]");
+        browser.click("[data-testid=directories] [data-action=up]");
+        browser.click("[data-action=choose]:not([aria-disabled])");
+        browser.until("document.querySelector('input[name=workspace]').value === '/'");
+    }
+    visit.assert_quiet();
+}
+
+#[test]
+fn where_nothing_was_rolled_back_nothing_is_offered_to_be_taken_back() {
+    let Some(visit) = Visit::new() else { return };
+    let (site, browser) = (&visit.site, &visit.browser);
+    let daemon = site.start_with(&[]);
+    let project = site.path("project");
+    files::write(project.join("a"), "a\n");
+    visit.enter(&daemon);
+    site.ok(&["ckpt", "checkpoint", "-w", project.to_str().unwrap(), "-i", "one"]);
+    visit.go("checkpoints");
+    browser.click("[data-workspace] [data-action=view]");
+    browser.wait("[data-snapshot=one]");
+    visit.assert_quiet();
+    browser.click("[data-action=undo-any]");
+    browser.says("[data-confirm=undo-rollback] [data-testid=plan]", "Nothing was rolled back");
+    browser.wait("[data-confirm=undo-rollback] [data-action=confirm][aria-disabled=true]");
+    browser.click("[data-confirm=undo-rollback] [data-action=dismiss]");
+    // Somebody else does.
+    files::write(project.join("a"), "b\n");
+    site.ok(&["ckpt", "rollback", "-w", project.to_str().unwrap(), "-s", "one"]);
+    browser.click("[data-action=undo-any]");
+    browser.says("[data-confirm=undo-rollback] [data-testid=plan]", "to one,");
+    browser.click("[data-confirm=undo-rollback] [data-action=confirm]:not([aria-disabled])");
+    browser.gone("[data-confirm]");
+    assert_eq!(fs::read_to_string(project.join("a")).unwrap(), "b\n");
 }

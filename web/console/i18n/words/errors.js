@@ -45,6 +45,10 @@ export default {
   'error.PATH_OUTSIDE': ['Only what lies in the task’s own directory can be reached.', '只能访问任务自己目录中的内容。'],
   'error.TASK_NOT_FOUND': ['The task is gone. The board shows those there are.', '该任务已不存在。任务列表显示现有的任务。'],
   'error.TASK_BUSY': ['Wait until one of the running tasks has ended, or cancel one.', '请等待某个运行中的任务结束，或取消一个任务。'],
+  'error.TASK_BUSY.shared': [
+    'These tasks share the directory. Remove the record only, or all of them with “Clean up many”.',
+    '这些任务共用同一目录。请仅删除记录，或用“批量清理”一并删除它们。',
+  ],
   'error.TASK_RUNNING': ['Wait until the turn has ended, or stop it first.', '请等待本轮结束，或先停止它。'],
   'error.TASK_NOT_RESUMABLE': ['Its agent cannot go on with it. Start a new task; the files of this one can still be exported.', '它的智能体无法继续。请新建任务；此任务的文件仍可导出。'],
   'error.EXPORT_DISABLED': ['Switch exports on in the settings.', '请在设置中开启导出。'],
