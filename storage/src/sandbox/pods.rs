@@ -14,7 +14,7 @@ use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use super::processes::{all, below, descends_from, parent_of};
+use super::processes::{all, below, descends_from};
 
 /// What such a program is told.
 pub const NOT_SERVED: &str = "programs in a task's sandbox are not served by the daemon that runs the task";
@@ -72,9 +72,9 @@ fn is_peer_below(socket: impl AsFd, supervisors: &[u32]) -> io::Result<bool> {
     }
 }
 
-/// Whether a program in one of this process's sandboxes has a socket open, named by its inode; logs it. If there are programs whose
-/// descriptors cannot be read, or that start others faster than one can look, it is theirs unless another program is seen
-/// to have it.
+/// Whether a program in one of this process's sandboxes has a socket open, named by its inode; logs it. While there is a sandbox
+/// it is theirs unless another program is seen to have it: their descriptors may be hidden, they start others faster than one
+/// can look, and one that is under way in a message is open in nobody.
 pub fn hold_socket(inode: u64) -> bool {
     let is_theirs = hold_socket_below(inode, &supervisors());
     if is_theirs {
@@ -88,61 +88,43 @@ fn hold_socket_below(inode: u64, supervisors: &[u32]) -> bool {
         return false;
     }
     let socket = format!("socket:[{inode}]");
-    let (mut seen, mut unknown) = (HashSet::new(), false);
+    let mut seen = HashSet::new();
     for _ in 0..ROUNDS {
         let mut fresh = below(supervisors);
         fresh.retain(|pid| seen.insert(*pid));
         if fresh.is_empty() {
-            return unknown && !is_held_elsewhere(&socket, &seen, supervisors);
+            break;
         }
-        for pid in fresh {
-            match holds(pid, &socket) {
-                Some(true) => return true,
-                Some(false) => {}
-                None => unknown |= !is_ours(pid, supervisors),
-            }
+        if fresh.into_iter().any(|pid| holds(pid, &socket)) {
+            return true;
         }
     }
     !is_held_elsewhere(&socket, &seen, supervisors)
-}
-
-/// Whether a process is a supervisor or a keeper. Those let nobody see what they have open, but connect to nothing; what an
-/// agent has started never is a supervisor's own child, as long as there is a keeper.
-fn is_ours(pid: i32, supervisors: &[u32]) -> bool {
-    let is_one = |pid: i32| u32::try_from(pid).is_ok_and(|pid| supervisors.contains(&pid));
-    is_one(pid) || parent_of(pid).is_some_and(is_one)
 }
 
 /// Whether a process that is in no sandbox is seen to have it.
 fn is_held_elsewhere(socket: &str, pods: &HashSet<i32>, supervisors: &[u32]) -> bool {
     let outside =
         |pid: &i32| u32::try_from(*pid).is_ok_and(|pid| descends_from(pid, supervisors) == Some(false));
-    all().filter(|pid| !pods.contains(pid)).any(|pid| holds(pid, socket) == Some(true) && outside(&pid))
+    all().filter(|pid| !pods.contains(pid)).any(|pid| holds(pid, socket) && outside(&pid))
 }
 
-/// Whether a process has that open, in whichever of its threads; nothing if it does not let anybody see.
-fn holds(pid: i32, socket: &str) -> Option<bool> {
+/// Whether a process is seen to have that open, in whichever of its threads.
+fn holds(pid: i32, socket: &str) -> bool {
     let is_it = |entry: fs::DirEntry| fs::read_link(entry.path()).is_ok_and(|to| to.as_os_str() == socket);
-    let mut all_seen = true;
-    for thread in fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
-        match fs::read_dir(thread.path().join("fd")) {
-            Ok(open) => {
-                if open.flatten().any(is_it) {
-                    return Some(true);
-                }
-            }
-            Err(error) => all_seen &= error.kind() != io::ErrorKind::PermissionDenied,
-        }
-    }
-    all_seen.then_some(false)
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    threads.flat_map(|thread| fs::read_dir(thread.path().join("fd"))).any(|open| open.flatten().any(is_it))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::io::{Read, Write};
+    use std::io::{IoSlice, Read, Write};
     use std::net::{TcpListener, TcpStream};
+    use std::os::fd::AsRawFd;
     use std::os::unix::net::{UnixListener, UnixStream};
     use std::process::{Command, Stdio};
+
+    use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
 
     use super::*;
 
@@ -215,8 +197,28 @@ mod tests {
         // Who that was cannot be told any more; without a sandbox it was nobody in one.
         assert!(is_peer_below(&tree.unix, &elsewhere).unwrap());
         assert!(!is_peer_below(&tree.unix, &[]).unwrap());
-        assert!(!hold_socket_below(inode, &elsewhere));
+        assert!(hold_socket_below(inode, &elsewhere));
+        assert!(!hold_socket_below(inode, &[]));
         let mut other = other;
+        drop(other.stdin.take());
+        other.wait().unwrap();
+    }
+
+    #[test]
+    fn a_socket_that_is_under_way_in_a_message_counts_as_theirs_and_one_of_this_process_does_not() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let inode = rustix::fs::fstat(&client).unwrap().st_ino;
+        let mut other = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        let supervisors = [other.id()];
+        assert!(!hold_socket_below(inode, &supervisors), "this process has it");
+        let (_reads, writes) = UnixStream::pair().unwrap();
+        let passed = [client.as_raw_fd()];
+        let message = [ControlMessage::ScmRights(&passed)];
+        let part = [IoSlice::new(b"x")];
+        sendmsg::<()>(writes.as_raw_fd(), &part, &message, MsgFlags::empty(), None).unwrap();
+        drop(client);
+        assert!(hold_socket_below(inode, &supervisors), "nobody has it open");
         drop(other.stdin.take());
         other.wait().unwrap();
     }

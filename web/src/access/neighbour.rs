@@ -31,11 +31,13 @@ pub struct Sandboxed;
 pub fn introduce(connection: &dyn Any, data: &mut Extensions) {
     let ends = connection.downcast_ref::<TcpStream>().map(|stream| (stream.peer_addr(), stream.local_addr()));
     let Some((Ok(theirs), Ok(ours))) = ends else { return };
-    if is_own(theirs, ours) {
-        data.insert(OwnNeighbour);
-    }
+    // Whose it is comes last: a program that closes its end between the two is then nobody's, and not one of this user's that
+    // is in no sandbox.
     if is_sandboxed(theirs, ours) {
         data.insert(Sandboxed);
+    }
+    if is_own(theirs, ours) {
+        data.insert(OwnNeighbour);
     }
 }
 
