@@ -8,7 +8,8 @@ use nix::sys::signalfd::SignalFd;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, getpid, pidfd_open, pidfd_send_signal, wait,
+    Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, getpid, pidfd_open, pidfd_send_signal,
+    test_kill_process, wait,
 };
 
 /// Every process that can be seen.
@@ -54,8 +55,8 @@ pub(super) fn parent_of(pid: i32) -> Option<i32> {
     (!has_ended).then(|| parent.parse().ok())?
 }
 
-/// Whether a process is, or descends from, one of `ancestors`, as far as /proc shows. Nothing if it has ended, or its ancestors
-/// come and go faster than one can look.
+/// Whether a process is, or descends from, one of `ancestors`, which are this user's, as far as /proc shows. Nothing if it has
+/// ended, or its ancestors come and go faster than one can look.
 pub(super) fn descends_from(pid: u32, ancestors: &[u32]) -> Option<bool> {
     const TRIES: usize = 16;
     (0..TRIES).find_map(|_| {
@@ -65,12 +66,21 @@ pub(super) fn descends_from(pid: u32, ancestors: &[u32]) -> Option<bool> {
                 return Some(true);
             }
             // One that ends on the way has given its children to another, perhaps to one of those.
-            match u32::try_from(parent_of(i32::try_from(at).ok()?)?).ok()? {
-                0 => return Some(false),
-                parent => at = parent,
+            let number = i32::try_from(at).ok()?;
+            match parent_of(number) {
+                Some(0) => return Some(false),
+                Some(parent) => at = u32::try_from(parent).ok()?,
+                None if is_strangers(number) => return Some(false),
+                None => return None,
             }
         }
     })
+}
+
+/// Whether there is such a process and this one must not send it a signal: it is another user's. /proc may be mounted so that it
+/// does not show those.
+fn is_strangers(pid: i32) -> bool {
+    Pid::from_raw(pid).is_some_and(|pid| test_kill_process(pid) == Err(Errno::PERM))
 }
 
 /// Sends a signal to every descendant, once.
@@ -128,6 +138,32 @@ mod tests {
         drop(child.stdin.take());
         child.wait().unwrap();
         assert_eq!(descends_from(theirs, &[own]), None, "it has ended");
+    }
+
+    /// Set for this test once more, where /proc shows no process of anybody else.
+    const HIDDEN: &str = "COFFERDAM_TEST_HIDDEN";
+
+    #[test]
+    fn where_proc_hides_the_processes_of_others_none_of_those_is_an_ancestor() {
+        if std::env::var_os(HIDDEN).is_some() {
+            assert!(fs::read("/proc/1/stat").is_err());
+            assert_eq!(descends_from(std::process::id(), &[u32::MAX]), Some(false));
+            return;
+        }
+        let test = "sandbox::processes::tests::where_proc_hides_the_processes_of_others_none_of_those_is_an_ancestor";
+        let mount = "mount -t proc -o hidepid=2 proc /proc || exit 77\n";
+        let user = "setpriv --reuid=65534 --regid=65534 --clear-groups";
+        // Its parent, the shell, is root's and hidden.
+        let script =
+            format!("{mount}{user} test -x \"$0\" || exit 77\n{user} \"$0\" --exact {test}\nexit $?");
+        let own = std::env::current_exe().unwrap();
+        let mut shell = Command::new("unshare");
+        shell.args(["--mount", "sh", "-c", &script]).arg(own).env(HIDDEN, "").stdout(Stdio::null());
+        match shell.status().map(|status| status.code()) {
+            Ok(Some(0)) => {}
+            Ok(Some(101)) => panic!("see above"),
+            other => cofferdam_tests::skipped(format_args!("/proc cannot be mounted anew: {other:?}")),
+        }
     }
 
     #[test]
