@@ -60,14 +60,7 @@ impl Kept {
         let given = recalled.conversation.take().filter(|conversation| !conversation.messages.is_empty());
         let copied = match &given {
             Some(conversation) => self.write_copy(&whose, conversation.clone()).await,
-            None => {
-                let task = whose.task.clone();
-                let cleared = self.on_disk(move |dirs| {
-                    dirs.make(&task)?;
-                    dirs.remove_file(&task, AgentFile::Conversation)
-                });
-                cleared.await.map(drop)
-            }
+            None => self.remove_copy(&whose).await,
         };
         let given = given.map(Arc::new);
         slot.open = Some(given.clone());

@@ -92,6 +92,7 @@ impl Kept {
         };
         let task = whose.task.clone();
         self.on_disk(move |dirs| dirs.make(&task)).await.map_err(|error| failed(error.to_string()))?;
+        self.refresh_copy(whose, slot).await?;
         let dirs: [&Path; 2] = [&whose.dir, &agent];
         let keep = trees.free_name(dirs, &format!("rewind-{}", rewinds + 1)).await.map_err(failed)?;
         let intent = Intent { keep, target, turn, undo };
@@ -102,6 +103,20 @@ impl Kept {
             failed(format!("nothing was changed, since that cannot be written down: {error}"))
         })?;
         self.carry_out(whose, slot, intent).await
+    }
+
+    /// Makes the copy what the conversation is now, since that is what a checkpoint of the agent's directory keeps of it.
+    /// Whoever else writes to the store does not know of the copy.
+    async fn refresh_copy(&self, whose: &Whose, slot: &Slot) -> Result<(), HostFailure> {
+        let recalled = self.recall(whose, slot).await;
+        let copied = match recalled.conversation {
+            Some(conversation) => self.write_copy(whose, conversation).await,
+            None if recalled.removed => self.remove_copy(whose).await,
+            None => Ok(()),
+        };
+        copied.map_err(|error| {
+            failed(format!("nothing was changed, since the conversation cannot be kept: {error}"))
+        })
     }
 
     /// Carries a rewind out, or what is left of it.

@@ -240,6 +240,16 @@ impl Kept {
         });
         written.await.map(drop)
     }
+
+    /// Removes the copy, durably, if there is one. The directory is there after that.
+    pub(super) async fn remove_copy(&self, whose: &Whose) -> io::Result<()> {
+        let task = whose.task.clone();
+        let removed = self.on_disk(move |dirs| {
+            dirs.make(&task)?;
+            dirs.remove_file(&task, AgentFile::Conversation)
+        });
+        removed.await.map(drop)
+    }
 }
 
 /// A conversation with more at its end.

@@ -21,8 +21,9 @@ use crate::ckpt::{
 };
 use crate::host::HostFailure;
 use crate::host::memory::envelope::text;
+use crate::host::memory::heard::message;
 use crate::host::memory::*;
-use crate::session::{self, LoadSession, OpenStore, Sessions};
+use crate::session::{self, LoadSession, OpenStore, PersistSession, Sessions};
 
 /// A disk on which so many things can be done; everything after that fails. Negative: everything can.
 #[derive(Debug)]
@@ -224,6 +225,17 @@ impl Bench {
         let load = LoadSession { store, session_id: SESSION.to_owned() };
         let messages = self.sessions.ask(load).await.map(|envelope| envelope.messages).unwrap_or_default();
         messages.iter().map(|message| format!("{}: {}", message.role, text(&message.content))).collect()
+    }
+
+    /// Another program goes on with the stored conversation.
+    pub(super) async fn goes_on_elsewhere(&self, text: &str) {
+        let workspace = self.whose.root.clone();
+        let open = OpenStore { workspace, project_settings: false };
+        let store = self.sessions.ask(open).await.unwrap().store.unwrap();
+        let load = LoadSession { store: Arc::clone(&store), session_id: SESSION.to_owned() };
+        let mut envelope = self.sessions.ask(load).await.unwrap();
+        envelope.messages.push(message("user", text.to_owned()));
+        self.sessions.ask(PersistSession { store, envelope }).await.unwrap().result.unwrap();
     }
 
     /// The file of the stored conversation.

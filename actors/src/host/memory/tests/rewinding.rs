@@ -148,3 +148,30 @@ async fn a_rewind_that_is_unfinished_is_finished_by_the_next_turn() {
     assert_eq!(begun.conversation.unwrap().messages.len(), 2);
     assert_eq!(bench.see().await, seen[1]);
 }
+
+#[actix::test]
+async fn what_another_program_went_on_with_comes_back_with_an_undo() {
+    let bench = Bench::new().await;
+    three_turns(&bench).await;
+    bench.goes_on_elsewhere("from elsewhere").await;
+    let before = bench.see().await;
+    bench.rewind(2).await.unwrap();
+    bench.undo().await.unwrap();
+    assert_eq!(bench.see().await, before);
+}
+
+#[actix::test]
+async fn where_the_conversation_cannot_be_kept_nothing_is_changed() {
+    let bench = Bench::new().await;
+    three_turns(&bench).await;
+    bench.goes_on_elsewhere("from elsewhere").await;
+    let before = bench.see().await;
+    bench.fuse.set(1);
+    let refused = bench.rewind(2).await.unwrap_err();
+    assert!(
+        refused.message.contains("nothing was changed, since the conversation cannot be kept"),
+        "{refused:?}"
+    );
+    bench.fuse.set(-1);
+    assert_eq!(bench.see().await, before);
+}

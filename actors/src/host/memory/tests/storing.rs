@@ -129,19 +129,8 @@ async fn what_an_agent_says_the_conversation_is_is_stored_under_the_tasks_name()
 async fn what_another_program_wrote_meanwhile_stays() {
     let bench = Bench::new().await;
     bench.turn(1, "one").await;
-    let given = bench.begin(2, "two").await.unwrap().conversation.unwrap();
-    let mut other = given.as_ref().clone();
-    other.messages.push(message("user", "from elsewhere".to_owned()));
-    let workspace = bench.whose.root.clone();
-    let open = crate::session::OpenStore { workspace, project_settings: false };
-    let store = bench.sessions.ask(open).await.unwrap().store.unwrap();
-    bench
-        .sessions
-        .ask(crate::session::PersistSession { store, envelope: other })
-        .await
-        .unwrap()
-        .result
-        .unwrap();
+    bench.begin(2, "two").await.unwrap();
+    bench.goes_on_elsewhere("from elsewhere").await;
     bench.end(Heard::new(2, Some("two"))).await;
     let said = bench.said().await;
     assert_eq!(said[2..], ["user: from elsewhere", "user: two"]);
