@@ -60,7 +60,11 @@ impl Kept {
         let given = recalled.conversation.take().filter(|conversation| !conversation.messages.is_empty());
         let copied = match &given {
             Some(conversation) => self.write_copy(&whose, conversation.clone()).await,
-            None => self.remove_copy(&whose).await,
+            // It may be all that is left of what was said.
+            None => match recalled.copy_unread.take() {
+                Some(error) => Err(error),
+                None => self.remove_copy(&whose).await,
+            },
         };
         let given = given.map(Arc::new);
         slot.open = Some(given.clone());
@@ -72,7 +76,7 @@ impl Kept {
                 ..TurnRecord::default()
             };
             let kept = match copied {
-                Err(error) => Err(format!("the copy of the conversation is not written: {error}")),
+                Err(error) => Err(format!("the copy of the conversation is not what it should be: {error}")),
                 Ok(()) => self.keep_before(&whose, turn).await,
             };
             let record = match kept {

@@ -111,8 +111,11 @@ impl Kept {
         let recalled = self.recall(whose, slot).await;
         let copied = match recalled.conversation {
             Some(conversation) => self.write_copy(whose, conversation).await,
-            None if recalled.removed => self.remove_copy(whose).await,
-            None => Ok(()),
+            None => match recalled.copy_unread {
+                Some(error) => Err(error),
+                None if recalled.removed => self.remove_copy(whose).await,
+                None => Ok(()),
+            },
         };
         copied.map_err(|error| {
             failed(format!("nothing was changed, since the conversation cannot be kept: {error}"))
@@ -158,8 +161,10 @@ impl Kept {
             }
         }
         self.step("rewind.agent").await?;
-        slot.unstored = None;
         let wanted = self.read_copy(whose).await;
+        let wanted = wanted
+            .map_err(|error| unfinished(&format!("the copy of the conversation cannot be read: {error}")))?;
+        slot.unstored = None;
         if let Err(error) = self.restore(whose, wanted).await {
             match error.code {
                 // The copy stands for what cannot be read.

@@ -25,20 +25,29 @@ pub(super) struct Recalled {
     pub(super) trouble: Option<String>,
     /// Whether somebody has removed it from the store.
     pub(super) removed: bool,
+    /// Why nobody knows what the copy has, if that is so.
+    pub(super) copy_unread: Option<io::Error>,
 }
 
 impl Kept {
     /// What was said so far.
     pub(super) async fn recall(&self, whose: &Whose, slot: &Slot) -> Recalled {
-        let copy = match &slot.unstored {
-            Some(unstored) => Some(unstored.clone()),
+        let read = match &slot.unstored {
+            Some(unstored) => Ok(Some(unstored.clone())),
             None => self.read_copy(whose).await,
+        };
+        let (copy, copy_unread) = match read {
+            Ok(copy) => (copy, None),
+            Err(error) => {
+                tracing::warn!(task = whose.task.as_str(), %error, "the copy of a conversation cannot be read");
+                (None, Some(error))
+            }
         };
         let stored = match self.open(whose).await {
             Ok((store, _)) => self.load(store, whose).await,
             Err(error) => Err(error),
         };
-        match (stored, copy) {
+        let recalled = match (stored, copy) {
             (Ok(Some(stored)), Some(copy))
                 if copy.generation == stored.generation
                     && copy.messages.len() > stored.messages.len()
@@ -53,9 +62,10 @@ impl Kept {
             }
             (Ok(None), copy) => Recalled { removed: copy.is_some(), ..Recalled::default() },
             (Err(error), copy) => {
-                Recalled { conversation: copy, trouble: Some(error.message), removed: false }
+                Recalled { conversation: copy, trouble: Some(error.message), ..Recalled::default() }
             }
-        }
+        };
+        Recalled { copy_unread, ..recalled }
     }
 
     /// Stores what a turn adds to the conversation. Says what people should know.
@@ -210,8 +220,9 @@ impl Kept {
         }
     }
 
-    /// The copy; nothing if there is none, or it is of no use.
-    pub(super) async fn read_copy(&self, whose: &Whose) -> Option<Envelope> {
+    /// The copy; nothing if there is none, or it is another session's. What is there and cannot be read is an error: that is
+    /// not the same as nothing.
+    pub(super) async fn read_copy(&self, whose: &Whose) -> io::Result<Option<Envelope>> {
         let (task, session) = (whose.task.clone(), whose.session.clone());
         let read = self.on_disk(move |dirs| {
             let Some(bytes) = dirs.read(&task, AgentFile::Conversation)? else { return Ok(None) };
@@ -219,13 +230,7 @@ impl Kept {
             let envelope: Envelope = serde_json::from_slice(&bytes).map_err(io::Error::other)?;
             Ok(Some(envelope).filter(|envelope| envelope.session_id == session.as_str()))
         });
-        match read.await {
-            Ok(copy) => copy.flatten(),
-            Err(error) => {
-                tracing::warn!(task = whose.task.as_str(), %error, "the copy of a conversation cannot be read");
-                None
-            }
-        }
+        Ok(read.await?.flatten())
     }
 
     /// Replaces the copy, durably, unless it is that already.

@@ -135,3 +135,22 @@ async fn what_another_program_wrote_meanwhile_stays() {
     let said = bench.said().await;
     assert_eq!(said[2..], ["user: from elsewhere", "user: two"]);
 }
+
+#[actix::test]
+async fn a_copy_that_cannot_be_read_is_left_where_it_is_and_not_taken_for_nothing() {
+    let bench = Bench::new().await;
+    bench.turn(1, "one").await;
+    bench.turn(2, "two").await;
+    // It cannot be read: it is too long, say, or another program's.
+    let broken = |bench: &Bench| std::fs::write(bench.agent("conversation.json"), "{").unwrap();
+    broken(&bench);
+    std::fs::write(bench.stored(), "{").unwrap();
+    let begun = bench.begin(3, "three").await.unwrap();
+    assert!(begun.notes.iter().any(|note| note.contains("no checkpoint")), "{begun:?}");
+    assert_eq!(std::fs::read_to_string(bench.agent("conversation.json")).unwrap(), "{");
+    bench.end(Heard::new(3, Some("three"))).await;
+    broken(&bench);
+    let refused = bench.rewind(1).await.unwrap_err();
+    assert!(refused.message.contains("nothing was changed"), "{refused:?}");
+    assert!(bench.file("two").exists());
+}
