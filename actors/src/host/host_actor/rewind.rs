@@ -21,7 +21,7 @@ impl HostActor {
     }
 
     /// The same, if nothing works on it. Until [`HostActor::rewound`] nothing will.
-    fn admit_rewind(&mut self, id: &str) -> Result<(TaskSummary, Whose, bool), HostFailure> {
+    fn admit_rewind(&mut self, id: &str) -> Result<(TaskSummary, Whose), HostFailure> {
         let (task, whose) = self.kept_task(id)?;
         let running = "the task has not ended its turn; wait for its end, or cancel it";
         self.if_nothing_works_on_files(id)?;
@@ -38,7 +38,7 @@ impl HostActor {
             return Err(busy.into());
         }
         self.file_works.begin(id, FileWork::Rewind);
-        Ok((task, whose, self.live.get(id).is_some()))
+        Ok((task, whose))
     }
 
     /// It was gone back, or not.
@@ -82,11 +82,11 @@ impl Handler<Ask<RewindTask>> for HostActor {
 
     fn handle(&mut self, Ask(request): Ask<RewindTask>, _: &mut Context<Self>) -> Self::Result {
         let RewindTask { task_id, turn } = request;
-        let (task, whose, held) = match self.admit_rewind(&task_id) {
+        let (task, whose) = match self.admit_rewind(&task_id) {
             Ok(task) => task,
             Err(refusal) => return at_once(Err(refusal)),
         };
-        let rewound = self.memory.recipient().send(RewindTo { whose, turn, held });
+        let rewound = self.memory.recipient().send(RewindTo { whose, turn });
         let rewound = async move { rewound.await.unwrap_or_else(|_| Err(HostRefusal::Unavailable.into())) };
         after(rewound, move |actor, done, _| {
             actor.rewound(&task, done, |turn| {
@@ -100,11 +100,11 @@ impl Handler<Ask<UndoRewind>> for HostActor {
     type Result = Answering<Rewound>;
 
     fn handle(&mut self, Ask(request): Ask<UndoRewind>, _: &mut Context<Self>) -> Self::Result {
-        let (task, whose, held) = match self.admit_rewind(&request.task_id) {
+        let (task, whose) = match self.admit_rewind(&request.task_id) {
             Ok(task) => task,
             Err(refusal) => return at_once(Err(refusal)),
         };
-        let undone = self.memory.recipient().send(UndoLastRewind { whose, held });
+        let undone = self.memory.recipient().send(UndoLastRewind { whose });
         let undone = async move { undone.await.unwrap_or_else(|_| Err(HostRefusal::Unavailable.into())) };
         after(undone, move |actor, done, _| {
             actor.rewound(&task, done, |turn| {

@@ -137,8 +137,6 @@ pub(in crate::host) struct RewindTo {
     pub(in crate::host) whose: Whose,
     /// Before which turn.
     pub(in crate::host) turn: u64,
-    /// Whether somebody holds the task, and may not have ended its turn.
-    pub(in crate::host) held: bool,
 }
 
 /// Takes the last rewind back, or the last undoing of one. Sent by `HostActor` as [`RewindTo`] is.
@@ -147,8 +145,6 @@ pub(in crate::host) struct RewindTo {
 pub(in crate::host) struct UndoLastRewind {
     /// Whose.
     pub(in crate::host) whose: Whose,
-    /// Whether somebody holds the task, and may not have ended its turn.
-    pub(in crate::host) held: bool,
 }
 
 /// What was done to go back.

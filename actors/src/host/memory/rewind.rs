@@ -22,8 +22,8 @@ type Held = OwnedMutexGuard<Slot>;
 impl Kept {
     /// Goes back to what was before a turn.
     pub(super) async fn rewind_to(&self, to: RewindTo, mut slot: Held) -> Result<WentBack, HostFailure> {
-        let RewindTo { whose, turn, held } = to;
-        let notes = self.may_rewind(&whose, &mut slot, held).await?;
+        let RewindTo { whose, turn } = to;
+        let notes = self.may_rewind(&whose, &mut slot).await?;
         let turns = self.turns(&whose.task).await.map_err(|error| unreadable(&error))?;
         let record = turns.get(turn).ok_or_else(|| {
             HostRefusal::BadRequest(format!(
@@ -48,8 +48,8 @@ impl Kept {
         undo: UndoLastRewind,
         mut slot: Held,
     ) -> Result<WentBack, HostFailure> {
-        let UndoLastRewind { whose, held } = undo;
-        let notes = self.may_rewind(&whose, &mut slot, held).await?;
+        let UndoLastRewind { whose } = undo;
+        let notes = self.may_rewind(&whose, &mut slot).await?;
         let turns = self.turns(&whose.task).await.map_err(|error| unreadable(&error))?;
         let Some(Undo { kept, turn }) = turns.undo else {
             return Err(
@@ -60,19 +60,13 @@ impl Kept {
         Ok(WentBack { notes: [notes, done.notes].concat(), ..done })
     }
 
-    /// Finishes what is unfinished. A turn that runs, or ran a moment ago, is in the way.
-    async fn may_rewind(
-        &self,
-        whose: &Whose,
-        slot: &mut Slot,
-        held: bool,
-    ) -> Result<Vec<String>, HostFailure> {
-        if slot.open.is_some() && held {
+    /// Finishes what is unfinished. A turn that runs is in the way, and so is one whose agent nobody holds any more, since the
+    /// core has gone, and which still ends: whoever held it says when nothing of it is left.
+    async fn may_rewind(&self, whose: &Whose, slot: &mut Slot) -> Result<Vec<String>, HostFailure> {
+        if slot.open.is_some() {
             let why = "the task's agent is in a turn; wait for its end, or cancel it";
             return Err(HostRefusal::TaskRunning(why.to_owned()).into());
         }
-        // Whoever held the task has gone without a word, and what was to be told of the turn with it.
-        slot.open = None;
         let mut notes = Vec::new();
         self.mend(whose, slot, &mut notes).await?;
         Ok(notes)

@@ -197,11 +197,11 @@ impl Bench {
     }
 
     pub(super) async fn rewind(&self, turn: u64) -> Result<WentBack, HostFailure> {
-        self.ask(RewindTo { whose: self.whose.clone(), turn, held: true }).await
+        self.ask(RewindTo { whose: self.whose.clone(), turn }).await
     }
 
     pub(super) async fn undo(&self) -> Result<WentBack, HostFailure> {
-        self.ask(UndoLastRewind { whose: self.whose.clone(), held: true }).await
+        self.ask(UndoLastRewind { whose: self.whose.clone() }).await
     }
 
     pub(super) async fn turns(&self) -> KeptTurns {

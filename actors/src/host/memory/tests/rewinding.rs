@@ -98,6 +98,8 @@ async fn what_cannot_be_gone_back_to_is_refused_and_says_why() {
     bench.begin(1, "one").await.unwrap();
     let refused = bench.rewind(1).await.unwrap_err();
     assert_eq!(refused.code, PodErrorCode::TaskRunning.into());
+    let refused = bench.undo().await.unwrap_err();
+    assert_eq!(refused.code, PodErrorCode::TaskRunning.into());
     bench.end(crate::host::memory::Heard::new(1, Some("one"))).await;
     bench.rewind(1).await.unwrap();
 }
