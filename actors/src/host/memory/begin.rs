@@ -149,7 +149,7 @@ impl Kept {
         notes: &mut Vec<String>,
     ) -> Result<(), HostFailure> {
         if let Some(intent) = self.intent(&whose.task).await? {
-            notes.extend(self.carry_out(whose, slot, intent).await?.notes);
+            notes.extend(self.resume(whose, slot, intent).await?.notes);
         }
         if slot.open.is_some() {
             return Ok(());

@@ -1,10 +1,12 @@
 //! Going back to what was before a turn: files, the agent's directory and the conversation, all of it or nothing.
 //!
-//! What is intended is written down first and removed last; every step in between can be done again. First there is a
+//! What is intended is written down first and removed last; every step in between can be done again, but for that of the
+//! files, which people change: when that is done it is written down, too. First there is a
 //! checkpoint of what there is, and undoing a rewind is nothing but a rewind to that one: so it can be undone in turn, and
 //! whatever was done since is never lost.
 
 use std::io;
+use std::mem::{replace, take};
 use std::path::Path;
 
 use cofferdam_protocol::session::SessionErrorCode;
@@ -89,14 +91,69 @@ impl Kept {
         self.refresh_copy(whose, slot).await?;
         let dirs: [&Path; 2] = [&whose.dir, &agent];
         let keep = trees.free_name(dirs, &format!("rewind-{}", rewinds + 1)).await.map_err(failed)?;
-        let intent = Intent { keep, target, turn, undo };
-        let bytes = serde_json::to_vec(&intent).map_err(|error| failed(error.to_string()))?;
-        let task = whose.task.clone();
-        let written = self.on_disk(move |dirs| dirs.write(&task, AgentFile::Rewind, &bytes)).await;
+        let intent = Intent { keep, target, turn, undo, files: false, before: String::new() };
+        let written = self.write_intent(whose, &intent).await;
         written.map_err(|error| {
             failed(format!("nothing was changed, since that cannot be written down: {error}"))
         })?;
+        self.step("rewind.intent").await?;
+        if let Err(failure) = self.keep_all(whose, &intent.keep).await {
+            self.drop_intent(whose).await?;
+            return Err(failure);
+        }
         self.carry_out(whose, slot, intent).await
+    }
+
+    /// Goes on with a rewind that is not finished. As long as nothing was changed people went on working, so what there is
+    /// now is kept, and not only what there was when the rewind began.
+    pub(super) async fn resume(
+        &self,
+        whose: &Whose,
+        slot: &mut Slot,
+        mut intent: Intent,
+    ) -> Result<WentBack, HostFailure> {
+        if intent.files || self.trees.is_none() {
+            return self.carry_out(whose, slot, intent).await;
+        }
+        match self.keep_anew(whose, slot, &intent.keep).await {
+            Ok(keep) => {
+                let first = replace(&mut intent.keep, keep);
+                if intent.before.is_empty() {
+                    intent.before = first;
+                }
+            }
+            Err(failure) => {
+                self.drop_intent(whose).await?;
+                return Err(failure);
+            }
+        }
+        self.write_intent(whose, &intent).await.map_err(|error| unfinished(&error.to_string()))?;
+        self.carry_out(whose, slot, intent).await
+    }
+
+    /// Keeps what there is now under a name that is like another one.
+    async fn keep_anew(&self, whose: &Whose, slot: &Slot, name: &str) -> Result<String, HostFailure> {
+        let (Some(trees), Some(agent)) = (&self.trees, self.agent_dir(&whose.task)) else {
+            return Err(unfinished("this host takes no checkpoints"));
+        };
+        self.refresh_copy(whose, slot).await?;
+        let keep = trees.free_name([&whose.dir, &agent], name).await.map_err(failed)?;
+        self.keep_all(whose, &keep).await?;
+        Ok(keep)
+    }
+
+    /// Keeps what there is now.
+    async fn keep_all(&self, whose: &Whose, name: &str) -> Result<(), HostFailure> {
+        let (Some(trees), Some(agent)) = (&self.trees, self.agent_dir(&whose.task)) else {
+            return Err(unfinished("this host takes no checkpoints"));
+        };
+        for dir in [whose.dir.as_path(), &agent] {
+            trees.keep(dir, name).await.map_err(|why| {
+                failed(format!("nothing was changed, since what there is cannot be kept: {why}"))
+            })?;
+            self.step("rewind.kept").await?;
+        }
+        Ok(())
     }
 
     /// Makes the copy what the conversation is now, since that is what a checkpoint of the agent's directory keeps of it.
@@ -116,39 +173,47 @@ impl Kept {
         })
     }
 
-    /// Carries a rewind out, or what is left of it.
-    pub(super) async fn carry_out(
+    /// Carries out what is left of a rewind when what there is is kept.
+    async fn carry_out(
         &self,
         whose: &Whose,
         slot: &mut Slot,
-        intent: Intent,
+        mut intent: Intent,
     ) -> Result<WentBack, HostFailure> {
         let (Some(trees), Some(agent)) = (&self.trees, self.agent_dir(&whose.task)) else {
             return Err(unfinished("this host takes no checkpoints"));
         };
-        self.step("rewind.intent").await?;
-        for dir in [whose.dir.as_path(), &agent] {
-            if let Err(why) = trees.keep_once(dir, &intent.keep).await {
-                self.drop_intent(whose).await?;
-                return Err(failed(format!(
-                    "nothing was changed, since what there is cannot be kept: {why}"
-                )));
-            }
-            self.step("rewind.kept").await?;
-        }
         let mut done = WentBack { turn: intent.turn, ..WentBack::default() };
-        match trees.rewind(&whose.dir, &intent.target).await {
-            Ok(changed) => (done.changed, done.notes) = (changed.paths, changed.notes),
-            Err(why) => {
-                self.drop_intent(whose).await?;
-                return Err(failed(format!("the task's files cannot be brought back: {why}")));
+        let in_one_go = !intent.files;
+        if !intent.files {
+            match trees.rewind(&whose.dir, &intent.target).await {
+                Ok(changed) => (done.changed, done.notes) = (changed.paths, changed.notes),
+                Err(why) => {
+                    self.drop_intent(whose).await?;
+                    return Err(failed(format!("the task's files cannot be brought back: {why}")));
+                }
             }
+            self.step("rewind.files").await?;
+            // They were what they are to be: whoever began has done that, after everything was kept.
+            let dirs: [&Path; 2] = [&whose.dir, &agent];
+            let before = take(&mut intent.before);
+            if done.changed == 0
+                && !before.is_empty()
+                && trees.has(dirs, &before).await.map_err(|why| unfinished(&why))?
+            {
+                intent.keep = before;
+            }
+            intent.files = true;
+            self.write_intent(whose, &intent).await.map_err(|error| unfinished(&error.to_string()))?;
         }
-        self.step("rewind.files").await?;
         match trees.rewind(&agent, &intent.target).await {
             Ok(changed) => done.notes.extend(changed.notes),
+            // People may have changed files since these were brought back.
+            Err(why) if !in_one_go => return Err(unfinished(&why)),
             Err(why) => {
                 // All of it or nothing.
+                intent.files = false;
+                self.write_intent(whose, &intent).await.map_err(|error| unfinished(&error.to_string()))?;
                 trees.rewind(&whose.dir, &intent.keep).await.map_err(|error| unfinished(&error))?;
                 self.drop_intent(whose).await?;
                 return Err(failed(format!("the agent's directory cannot be brought back: {why}")));
@@ -194,6 +259,11 @@ impl Kept {
             Ok(bytes.map(|bytes| serde_json::from_slice(&bytes)).transpose()?)
         });
         Ok(read.await.map_err(|error| unfinished(&error.to_string()))?.flatten())
+    }
+
+    async fn write_intent(&self, whose: &Whose, intent: &Intent) -> io::Result<()> {
+        let (task, bytes) = (whose.task.clone(), serde_json::to_vec(intent)?);
+        self.on_disk(move |dirs| dirs.write(&task, AgentFile::Rewind, &bytes)).await.map(drop)
     }
 
     async fn drop_intent(&self, whose: &Whose) -> Result<(), HostFailure> {

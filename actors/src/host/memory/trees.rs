@@ -53,12 +53,10 @@ impl Trees {
         self.ask(KeepTree { dir: dir.to_owned(), id: name.to_owned(), metadata: None }).await
     }
 
-    /// The same, unless that was done before.
-    pub(super) async fn keep_once(&self, dir: &Path, name: &str) -> Result<(), String> {
-        match self.names(dir).await?.iter().any(|known| known == name) {
-            true => Ok(()),
-            false => self.keep(dir, name).await,
-        }
+    /// Whether something is kept of both directories under a name.
+    pub(super) async fn has(&self, dirs: [&Path; 2], name: &str) -> Result<bool, String> {
+        let [one, other] = [self.names(dirs[0]).await?, self.names(dirs[1]).await?];
+        Ok([one, other].iter().all(|names| names.iter().any(|known| known == name)))
     }
 
     /// Makes a directory what it was like; all of it or nothing.

@@ -91,4 +91,10 @@ pub(super) struct Intent {
     pub(super) turn: u64,
     /// Whether it undoes a rewind.
     pub(super) undo: bool,
+    /// Whether the task's files are what they are to be. Before that nothing was changed, or at most just that.
+    #[serde(default)]
+    pub(super) files: bool,
+    /// The checkpoint that was taken first, if the rewind was begun again since; empty: it was not.
+    #[serde(default)]
+    pub(super) before: String,
 }

@@ -238,6 +238,23 @@ impl Bench {
         self.sessions.ask(PersistSession { store, envelope }).await.unwrap().result.unwrap();
     }
 
+    /// Keeps what a task and its agent have now.
+    pub(super) async fn keep(&self, name: &str) {
+        for dir in [self.whose.dir.clone(), self.agent("")] {
+            let keep = ckpt::KeepTree { dir, id: name.to_owned(), metadata: None };
+            self.ckpt.recipient().send(keep).await.unwrap().unwrap();
+        }
+    }
+
+    /// A rewind was begun and is not finished.
+    pub(super) fn begun(&self, keep: &str, target: &str, files: bool) {
+        let intent = serde_json::json!({
+            "keep": keep, "target": target, "turn": 2, "undo": false, "files": files,
+        });
+        fs::create_dir_all(self.state("pod/rewinds")).unwrap();
+        fs::write(self.state("pod/rewinds/t.json"), intent.to_string()).unwrap();
+    }
+
     /// The file of the stored conversation.
     pub(super) fn stored(&self) -> PathBuf {
         let mut dirs = vec![self.temp.path().join("home")];

@@ -177,3 +177,69 @@ async fn where_the_conversation_cannot_be_kept_nothing_is_changed() {
     bench.fuse.set(-1);
     assert_eq!(bench.see().await, before);
 }
+
+#[actix::test]
+async fn what_was_changed_while_the_host_was_down_is_never_lost() {
+    for files in [false, true] {
+        let mut bench = Bench::new().await;
+        let seen = three_turns(&bench).await;
+        bench.keep("rewind-1").await;
+        if files {
+            for (name, text) in &seen[1].files {
+                std::fs::write(bench.file(name), text).unwrap();
+            }
+        }
+        bench.begun("rewind-1", "turn-2", files);
+        std::fs::write(bench.file("edited"), "while it was down").unwrap();
+        let edited = bench.see().await;
+        bench.restart();
+        assert_eq!(bench.turns().await.undo, 2);
+        let now = bench.see().await;
+        assert_eq!((&now.home, &now.said), (&seen[1].home, &seen[1].said));
+        match files {
+            // They had been brought back before.
+            true => assert_eq!(now.files, edited.files),
+            false => {
+                assert_eq!(now, seen[1]);
+                bench.undo().await.unwrap();
+                assert_eq!(bench.see().await, edited);
+            }
+        }
+    }
+}
+
+#[actix::test]
+async fn a_rewind_whose_files_are_back_stays_unfinished_until_all_is() {
+    let mut bench = Bench::new().await;
+    let seen = three_turns(&bench).await;
+    bench.keep("rewind-1").await;
+    let agent = bench.agent("");
+    let aside = bench.state("aside");
+    bench.begun("rewind-1", "turn-2", true);
+    std::fs::rename(&agent, &aside).unwrap();
+    std::fs::create_dir(&agent).unwrap();
+    bench.restart();
+    let refused = bench.begin(4, "more").await.unwrap_err();
+    assert!(refused.message.contains("not finished"), "{refused:?}");
+    assert!(bench.state("pod/rewinds/t.json").exists());
+    std::fs::remove_dir(&agent).unwrap();
+    std::fs::rename(&aside, &agent).unwrap();
+    bench.begin(4, "more").await.unwrap();
+    assert_eq!(bench.see().await.said, seen[1].said);
+}
+
+#[actix::test]
+async fn a_copy_that_cannot_be_read_is_not_taken_for_an_empty_conversation() {
+    let mut bench = Bench::new().await;
+    let seen = three_turns(&bench).await;
+    let copy = std::fs::read(bench.agent("conversation.json")).unwrap();
+    std::fs::write(bench.agent("conversation.json"), "{").unwrap();
+    bench.keep("broken").await;
+    std::fs::write(bench.agent("conversation.json"), copy).unwrap();
+    bench.keep("rewind-1").await;
+    bench.begun("rewind-1", "broken", false);
+    bench.restart();
+    let refused = bench.begin(4, "more").await.unwrap_err();
+    assert!(refused.message.contains("cannot be read"), "{refused:?}");
+    assert_eq!(bench.said().await, seen[3].said);
+}
