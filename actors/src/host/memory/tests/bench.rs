@@ -241,7 +241,7 @@ impl Bench {
     /// Keeps what a task and its agent have now.
     pub(super) async fn keep(&self, name: &str) {
         for dir in [self.whose.dir.clone(), self.agent("")] {
-            let keep = ckpt::KeepTree { dir, id: name.to_owned(), metadata: None };
+            let keep = KeepTree { dir, id: name.to_owned(), metadata: None };
             self.ckpt.recipient().send(keep).await.unwrap().unwrap();
         }
     }
