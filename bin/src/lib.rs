@@ -36,7 +36,9 @@
 //! assert!(matches!(taken.blocking_recv()??, CheckpointOutcome::Created(_)));
 //!
 //! std::fs::write(&file, "broken")?;
-//! let back = cofferdam.run(async move |ckpt| ckpt.ask(Rollback { peer, workspace, to: "one".to_owned() }).await);
+//! let back = cofferdam.run(async move |ckpt| {
+//!     ckpt.ask(Rollback { peer, workspace, to: "one".to_owned(), exact: true }).await
+//! });
 //! assert_eq!(back.blocking_recv()??.outcome.changed, 1);
 //! assert_eq!(std::fs::read_to_string(&file)?, "before");
 //!

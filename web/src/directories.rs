@@ -66,8 +66,27 @@ async fn directories(_: Owner, body: Json<DirectoriesRequest>) -> Result<Json<Di
 fn refusal(path: &str, error: &io::Error) -> ApiError {
     let (status, code) = match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => (StatusCode::NOT_FOUND, "NotFound"),
-        io::ErrorKind::PermissionDenied => (StatusCode::FORBIDDEN, "Forbidden"),
+        // 403 would say that whoever asks is not let in.
+        io::ErrorKind::PermissionDenied => (StatusCode::CONFLICT, "PermissionDenied"),
         _ => (StatusCode::BAD_REQUEST, "BadRequest"),
     };
     ApiError::new(status, code, &format!("{path}: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::ResponseError;
+
+    use super::*;
+
+    #[test]
+    fn a_directory_that_the_daemon_must_not_read_does_not_say_that_the_page_is_not_let_in() {
+        for (kind, status) in [
+            (io::ErrorKind::PermissionDenied, StatusCode::CONFLICT),
+            (io::ErrorKind::NotFound, StatusCode::NOT_FOUND),
+            (io::ErrorKind::InvalidInput, StatusCode::BAD_REQUEST),
+        ] {
+            assert_eq!(refusal("/x", &kind.into()).error_response().status(), status);
+        }
+    }
 }

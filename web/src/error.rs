@@ -17,7 +17,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorReport {
     /// An error code of the ws-ckpt, the session management or the isolation pod protocol, or one of `BadRequest`,
-    /// `Unauthorized`, `Forbidden`, `NotFound`, `MethodNotAllowed` and `Busy`.
+    /// `Unauthorized`, `Forbidden`, `NotFound`, `MethodNotAllowed`, `PermissionDenied` and
+    /// `Busy`.
     pub code: String,
     /// For people.
     pub message: String,

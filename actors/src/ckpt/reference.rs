@@ -1,12 +1,17 @@
-//! Which snapshot a client means: the one of exactly that name, else the only one whose name begins so.
+//! Which snapshot a client means: the one of exactly that name, else, unless it says that it gave a full name, the only one whose
+//! name begins so.
 
 use cofferdam_storage::ckpt::Snapshot;
 
 use super::failure::RoutingError;
 
-/// The snapshot that `reference` names.
-pub(crate) fn find<'a>(snapshots: &'a [Snapshot], reference: &str) -> Result<&'a Snapshot, RoutingError> {
-    match *candidates(snapshots, reference) {
+/// The snapshot that `reference` names, which is a full name if it is `exact`.
+pub(crate) fn find<'a>(
+    snapshots: &'a [Snapshot],
+    reference: &str,
+    exact: bool,
+) -> Result<&'a Snapshot, RoutingError> {
+    match *candidates(snapshots, reference, exact) {
         [] => Err(RoutingError::SnapshotNotFound(reference.to_owned())),
         [one] => Ok(one),
         ref several => {
@@ -15,10 +20,11 @@ pub(crate) fn find<'a>(snapshots: &'a [Snapshot], reference: &str) -> Result<&'a
     }
 }
 
-/// The snapshot of exactly that name, else all whose names begin so.
-pub(crate) fn candidates<'a>(snapshots: &'a [Snapshot], reference: &str) -> Vec<&'a Snapshot> {
+/// The snapshot of exactly that name, else all whose names begin so, or none if it is `exact`.
+pub(crate) fn candidates<'a>(snapshots: &'a [Snapshot], reference: &str, exact: bool) -> Vec<&'a Snapshot> {
     match snapshots.iter().find(|snapshot| snapshot.id.as_str() == reference) {
-        Some(exact) => vec![exact],
+        Some(named) => vec![named],
+        None if exact => Vec::new(),
         None => snapshots.iter().filter(|snapshot| snapshot.id.as_str().starts_with(reference)).collect(),
     }
 }
@@ -31,7 +37,7 @@ mod tests {
     #[track_caller]
     fn check(ids: &[&str], reference: &str, expected: Result<&str, &str>) {
         let snapshots: Vec<Snapshot> = ids.iter().map(|id| snapshot(id)).collect();
-        let found = find(&snapshots, reference);
+        let found = find(&snapshots, reference, false);
         let found = found.map(|snapshot| snapshot.id.as_str()).map_err(|error| error.to_string());
         assert_eq!(found, expected.map_err(str::to_owned));
     }
@@ -46,6 +52,15 @@ mod tests {
         check(&["msg1-step0", "msg2-step0"], "msg2", Ok("msg2-step0"));
         check(&["msg1-step0", "msg2-step0"], "msg", Err("ambiguous snapshot prefix 'msg': 2 matches"));
         check(&["msg1-step0"], "step", Err("snapshot not found: step"));
+    }
+
+    #[test]
+    fn a_full_name_names_no_other_snapshot() {
+        let snapshots = ["step-10", "step-2"].map(snapshot);
+        let found = |reference| find(&snapshots, reference, true).map(|snapshot| snapshot.id.as_str());
+        assert_eq!(found("step-10").unwrap(), "step-10");
+        assert_eq!(found("step-1").unwrap_err().to_string(), "snapshot not found: step-1");
+        assert!(found("").is_err());
     }
 
     #[test]

@@ -27,7 +27,7 @@ impl Service for Ckpt {
                 })
             }
             WsCkptRequest::Rollback { workspace, to } => {
-                let done = self.ask(Rollback { peer, workspace, to }).await;
+                let done = self.ask(Rollback { peer, workspace, to, exact: false }).await;
                 if let Ok(done) = &done {
                     log_warnings(done);
                 }
@@ -37,7 +37,7 @@ impl Service for Ckpt {
                 })
             }
             WsCkptRequest::Delete { workspace, snapshot, force } => {
-                let request = DeleteSnapshot { peer, workspace, snapshot, force };
+                let request = DeleteSnapshot { peer, workspace, snapshot, exact: false, force };
                 let done = self.ask(request.clone()).await;
                 repeatable(self, request, done, |id| WsCkptResponse::DeleteOk { target: id.to_string() })
             }

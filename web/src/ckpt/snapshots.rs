@@ -114,7 +114,7 @@ pub struct CheckpointReport {
 pub struct RollbackRequest {
     /// A workspace's id or absolute path.
     pub workspace: String,
-    /// The snapshot's name, or a unique prefix of it.
+    /// The snapshot's full name.
     pub to: String,
 }
 
@@ -124,7 +124,7 @@ pub struct RollbackRequest {
 pub struct DeleteRequest {
     /// A workspace's id or absolute path.
     pub workspace: String,
-    /// The snapshot's name, or a unique prefix of it.
+    /// The snapshot's full name.
     pub snapshot: String,
     /// Also if it is pinned; it then goes to the trash.
     #[serde(default)]
@@ -189,13 +189,13 @@ async fn rollback(
     body: Json<RollbackRequest>,
 ) -> Answer<LastRollbackReport> {
     let RollbackRequest { workspace, to } = body.into_inner();
-    let done = carried_out(ckpt, Rollback { peer, workspace, to }).await?;
+    let done = carried_out(ckpt, Rollback { peer, workspace, to, exact: true }).await?;
     Ok(Json((&LastRollback::of(LastDone::To(done.to), &done.outcome)).into()))
 }
 
 async fn delete(Caller(peer): Caller, ckpt: Data<Ckpt>, body: Json<DeleteRequest>) -> Answer<DeletedReport> {
     let DeleteRequest { workspace, snapshot, force } = body.into_inner();
-    let request = DeleteSnapshot { peer, workspace: Some(workspace), snapshot, force };
+    let request = DeleteSnapshot { peer, workspace: Some(workspace), snapshot, exact: true, force };
     Ok(Json(DeletedReport { snapshot: delivered(ckpt, request).await?.to_string() }))
 }
 

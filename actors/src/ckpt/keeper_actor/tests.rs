@@ -219,8 +219,13 @@ async fn no_request_of_a_client_and_no_schedule_knows_of_it() {
         assert_eq!(ckpt.ask(list).await.unwrap().entries().len(), 1);
         let status = WorkspaceStatus { peer: peer.clone(), workspace: None };
         assert_eq!(ckpt.ask(status).await.unwrap().workspaces.len(), 1);
-        let delete =
-            DeleteSnapshot { peer: peer.clone(), workspace: None, snapshot: "turn-1".into(), force: true };
+        let delete = DeleteSnapshot {
+            peer: peer.clone(),
+            workspace: None,
+            snapshot: "turn-1".into(),
+            exact: false,
+            force: true,
+        };
         assert_eq!(ckpt.ask(delete).await.unwrap_err().code, Code::SnapshotNotFound);
         for workspace in ["/s/one", "/s/one/", id.as_str()] {
             let (peer, workspace) = (peer.clone(), workspace.to_owned());
@@ -234,10 +239,10 @@ async fn no_request_of_a_client_and_no_schedule_knows_of_it() {
             }
             is_unknown!(ListSnapshots {});
             is_unknown!(WorkspaceStatus {});
-            is_unknown!(Rollback { to: "turn-1".into() });
+            is_unknown!(Rollback { to: "turn-1".into(), exact: false });
             is_unknown!(UndoRollback {});
             is_unknown!(GetLastRollback {});
-            is_unknown!(DeleteSnapshot { snapshot: "turn-1".into(), force: true });
+            is_unknown!(DeleteSnapshot { snapshot: "turn-1".into(), exact: false, force: true });
             is_unknown!(DiffSnapshots { from: "turn-1".into(), to: "turn-2".into() });
             is_unknown!(SnapshotWarnings { snapshot: "turn-1".into() });
             is_unknown!(Cleanup { keep: Some(0) });

@@ -14,8 +14,10 @@ pub struct DeleteSnapshot {
     pub peer: Peer,
     /// Which workspace; without it, the one workspace in which the snapshot is found.
     pub workspace: Option<String>,
-    /// Which snapshot.
+    /// Which snapshot: its name, or a unique prefix of it unless it is `exact`.
     pub snapshot: String,
+    /// Whether `snapshot` is a full name: one that is gone then names no other.
+    pub exact: bool,
     /// Also if it is pinned.
     pub force: bool,
 }

@@ -18,8 +18,10 @@ pub struct Rollback {
     pub peer: Peer,
     /// Which workspace.
     pub workspace: String,
-    /// Which snapshot.
+    /// Which snapshot: its name, or a unique prefix of it unless it is `exact`.
     pub to: String,
+    /// Whether `to` is a full name: one that is gone then names no other.
+    pub exact: bool,
 }
 
 /// A rollback that happened.

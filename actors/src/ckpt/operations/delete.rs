@@ -9,8 +9,10 @@ use crate::ckpt::reference;
 
 /// Removes one snapshot; a forced removal can be taken back from the trash for a while.
 pub(crate) struct Delete {
-    /// Which snapshot: an id or a unique prefix.
+    /// Which snapshot: an id, or a unique prefix unless it is `exact`.
     pub(crate) snapshot: String,
+    /// Whether `snapshot` is a full name.
+    pub(crate) exact: bool,
     /// Also if it is pinned.
     pub(crate) force: bool,
 }
@@ -19,7 +21,7 @@ impl Operation for Delete {
     type Done = SnapshotId;
 
     fn run(self, on: &Target) -> Result<Outcome<SnapshotId>, Trouble> {
-        let snapshot = reference::find(&on.snapshots, &self.snapshot)?;
+        let snapshot = reference::find(&on.snapshots, &self.snapshot, self.exact)?;
         if snapshot.pinned && !self.force {
             return Err(RoutingError::Pinned.into());
         }

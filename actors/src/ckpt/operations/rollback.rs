@@ -9,15 +9,17 @@ use crate::ckpt::reference;
 
 /// Gives the directory a snapshot's tree.
 pub(crate) struct RollBack {
-    /// Which snapshot: an id or a unique prefix.
+    /// Which snapshot: an id, or a unique prefix unless it is `exact`.
     pub(crate) to: String,
+    /// Whether `to` is a full name.
+    pub(crate) exact: bool,
 }
 
 impl Operation for RollBack {
     type Done = RollbackDone;
 
     fn run(self, on: &Target) -> Result<Outcome<RollbackDone>, Trouble> {
-        let snapshot = reference::find(&on.snapshots, &self.to)?;
+        let snapshot = reference::find(&on.snapshots, &self.to, self.exact)?;
         if snapshot.missing {
             return Err(Error::SnapshotMissing(snapshot.id.clone()).into());
         }

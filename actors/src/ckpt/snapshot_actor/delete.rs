@@ -36,20 +36,19 @@ impl Handler<Cleanup> for SnapshotActor {
 
 impl SnapshotActor {
     fn delete(&mut self, request: DeleteSnapshot) -> Step<SnapshotId> {
-        let DeleteSnapshot { peer, workspace, snapshot, force } = request;
-        let deleted =
-            match workspace {
-                Some(workspace) => Box::pin(self.find(&peer, &workspace).and_then(move |id, actor, _| {
-                    actor.write(id, workspace, peer, Delete { snapshot, force })
-                })),
-                None => match self.only_match(&peer, &snapshot) {
-                    Ok((id, snapshot)) => {
-                        let snapshot = snapshot.as_str().to_owned();
-                        self.write(id.clone(), id.to_string(), peer, Delete { snapshot, force })
-                    }
-                    Err(error) => refuse(error),
-                },
-            };
+        let DeleteSnapshot { peer, workspace, snapshot, exact, force } = request;
+        let deleted = match workspace {
+            Some(workspace) => Box::pin(self.find(&peer, &workspace).and_then(move |id, actor, _| {
+                actor.write(id, workspace, peer, Delete { snapshot, exact, force })
+            })),
+            None => match self.only_match(&peer, &snapshot, exact) {
+                Ok((id, snapshot)) => {
+                    let snapshot = snapshot.as_str().to_owned();
+                    self.write(id.clone(), id.to_string(), peer, Delete { snapshot, exact: true, force })
+                }
+                Err(error) => refuse(error),
+            },
+        };
         Box::pin(deleted.map_ok(|id, actor, _| {
             actor.collect_soon();
             id
@@ -58,15 +57,19 @@ impl SnapshotActor {
 
     /// The one workspace of this peer in which a snapshot is meant by `reference`, and that snapshot. An exact name in
     /// one workspace and a prefix in another are two.
-    fn only_match(&self, peer: &Peer, reference: &str) -> Result<(WorkspaceId, SnapshotId), RoutingError> {
-        let mut with_matches = self
-            .registry
-            .visible_to(peer)
-            .filter(|registered| !reference::candidates(&registered.view.snapshots, reference).is_empty());
+    fn only_match(
+        &self,
+        peer: &Peer,
+        reference: &str,
+        exact: bool,
+    ) -> Result<(WorkspaceId, SnapshotId), RoutingError> {
+        let mut with_matches = self.registry.visible_to(peer).filter(|registered| {
+            !reference::candidates(&registered.view.snapshots, reference, exact).is_empty()
+        });
         match (with_matches.next(), with_matches.next()) {
             (None, _) => Err(RoutingError::SnapshotNotFound(reference.to_owned())),
             (Some(one), None) => {
-                let snapshot = reference::find(&one.view.snapshots, reference)?;
+                let snapshot = reference::find(&one.view.snapshots, reference, exact)?;
                 Ok((one.view.workspace.id.clone(), snapshot.id.clone()))
             }
             (Some(_), Some(_)) => Err(RoutingError::SeveralWorkspaces(reference.to_owned())),

@@ -73,7 +73,7 @@ impl Handler<SnapshotWarnings> for SnapshotActor {
             let SnapshotWarnings { peer, workspace, snapshot } = request;
             Box::pin(actor.find(&peer, &workspace).and_then(move |id, actor, _| {
                 let snapshots = actor.snapshots(&id, workspace);
-                let found = snapshots.and_then(|all| Ok(reference::find(&all, &snapshot)?.id.clone()));
+                let found = snapshots.and_then(|all| Ok(reference::find(&all, &snapshot, false)?.id.clone()));
                 match found {
                     Ok(snapshot) => {
                         actor.read_snapshot(id, move |backend, id| backend.warnings(&peer, id, &snapshot))
@@ -151,7 +151,8 @@ impl SnapshotActor {
     ) -> Result<(TreeRef, TreeRef), RoutingError> {
         let snapshots = self.snapshots(id, argument)?;
         let snapshot = |reference| {
-            reference::find(&snapshots, reference).map(|snapshot| TreeRef::Snapshot(snapshot.id.clone()))
+            reference::find(&snapshots, reference, false)
+                .map(|snapshot| TreeRef::Snapshot(snapshot.id.clone()))
         };
         let is_live = to == LIVE && !snapshots.iter().any(|snapshot| snapshot.id.as_str() == LIVE);
         Ok((snapshot(from)?, if is_live { TreeRef::Live } else { snapshot(to)? }))

@@ -13,11 +13,11 @@ impl Handler<Rollback> for SnapshotActor {
 
     fn handle(&mut self, request: Rollback, _: &mut Context<Self>) -> Self::Result {
         self.serve(|actor| {
-            actor.joined(request, |actor, Rollback { peer, workspace, to }| {
+            actor.joined(request, |actor, Rollback { peer, workspace, to, exact }| {
                 Box::pin(
-                    actor
-                        .find(&peer, &workspace)
-                        .and_then(move |id, actor, _| actor.write(id, workspace, peer, RollBack { to })),
+                    actor.find(&peer, &workspace).and_then(move |id, actor, _| {
+                        actor.write(id, workspace, peer, RollBack { to, exact })
+                    }),
                 )
             })
         })

@@ -74,7 +74,7 @@ fn checkpoint(id: &str) -> Checkpoint {
 }
 
 fn delete(snapshot: &str, force: bool) -> Delete {
-    Delete { snapshot: snapshot.to_owned(), force }
+    Delete { snapshot: snapshot.to_owned(), exact: false, force }
 }
 
 fn created(id: &str) -> CheckpointOutcome {
@@ -218,10 +218,10 @@ async fn a_rollback_to_a_snapshot_whose_data_is_lost_is_refused() {
     let id = ws.backend.workspaces().unwrap().remove(0).workspace.id;
     ws.backend.change(&id, "lost", |snapshot| snapshot.missing = true);
     let ws = open(ws.backend);
-    let refused = ws.run(RollBack { to: "lost".to_owned() }).await.result.unwrap_err();
+    let refused = ws.run(RollBack { to: "lost".to_owned(), exact: false }).await.result.unwrap_err();
     assert_eq!(refused.code, Code::SnapshotNotFound);
     assert!(refused.message.starts_with("Snapshot 'lost' subvolume is missing (data lost)."), "{refused}");
-    let done = ws.run(RollBack { to: "g".to_owned() }).await.result.unwrap();
+    let done = ws.run(RollBack { to: "g".to_owned(), exact: false }).await.result.unwrap();
     assert_eq!((done.workspace, done.to.as_str(), done.outcome.changed), (id, "good", 3));
     assert_eq!(ws.run(Undo).await.result.unwrap().outcome.changed, 2);
     assert_eq!(ws.backend.changes(), ["rollback good", "undo ws-000000"]);

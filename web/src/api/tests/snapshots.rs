@@ -25,13 +25,13 @@ stub! {
         "same" => CheckpointOutcome::Skipped { reason: "nothing changed".to_owned() },
         _ => CheckpointOutcome::Created(SnapshotId::new(format!("{id} {message:?} {pin} {}", workspace.len())).unwrap()),
     };
-    Rollback => |Rollback { to, .. }| RollbackDone {
+    Rollback => |Rollback { to, exact, .. }| RollbackDone {
         workspace: WorkspaceId::new("ws-000001").unwrap(),
-        to: SnapshotId::new(to).unwrap(),
+        to: SnapshotId::new(if exact { to } else { format!("{to}…") }).unwrap(),
         outcome: RolledBack { changed: 5, warnings: Vec::new() },
     };
-    DeleteSnapshot => |DeleteSnapshot { workspace, snapshot, force, .. }| {
-        SnapshotId::new(format!("{} {snapshot} {force}", workspace.unwrap().len())).unwrap()
+    DeleteSnapshot => |DeleteSnapshot { workspace, snapshot, exact, force, .. }| {
+        SnapshotId::new(format!("{} {snapshot} {exact} {force}", workspace.unwrap().len())).unwrap()
     };
     DiffSnapshots => |DiffSnapshots { from, to, .. }| {
         let entry = |path: &str, change_type, detail: Option<&str>| DiffEntry {
@@ -109,9 +109,9 @@ async fn a_checkpoint_a_rollback_and_a_removal_say_what_became_of_them() {
         post("rollback", json!({"workspace": "/p", "to": "one"})).await,
         json!({"snapshot": "one", "undone": null, "changed": 5, "warnings": [], "omitted": 0}),
     );
-    let deleted = json!({"snapshot": "2 one false"});
+    let deleted = json!({"snapshot": "2 one true false"});
     assert_eq!(post("delete", json!({"workspace": "/p", "snapshot": "one"})).await, deleted);
-    let deleted = json!({"snapshot": "2 one true"});
+    let deleted = json!({"snapshot": "2 one true true"});
     assert_eq!(post("delete", json!({"workspace": "/p", "snapshot": "one", "force": true})).await, deleted);
 }
 

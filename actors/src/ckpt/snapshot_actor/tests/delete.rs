@@ -41,10 +41,10 @@ async fn a_delete_reaches_the_workspace_as_it_was_sent() {
     let ws = backend.registered("/p", ALICE, &["one"]);
     let daemon = Daemon::probed(&backend);
     let mut inbox = daemon.inbox(&ws);
-    let asked = daemon.send(DeleteSnapshot { force: true, ..delete(Some("/p"), "o") });
+    let asked = daemon.send(DeleteSnapshot { exact: true, force: true, ..delete(Some("/p"), "o") });
     let received = inbox.next::<Delete>().await;
-    let Delete { snapshot, force } = received.begin();
-    assert_eq!((snapshot.as_str(), force), ("o", true));
+    let Delete { snapshot, exact, force } = received.begin();
+    assert_eq!((snapshot.as_str(), exact, force), ("o", true, true));
     received.done(id("one"), Some(view(&backend, &ws, &[], 1)));
     assert_eq!(asked.await.unwrap().unwrap(), id("one"));
     assert_eq!(daemon.names("/p").await, [""; 0]);

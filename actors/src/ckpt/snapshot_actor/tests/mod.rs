@@ -174,7 +174,7 @@ fn checkpoint(uid: u32, workspace: &str, id: &str) -> CreateCheckpoint {
 }
 
 fn rollback(workspace: &str, to: &str) -> Rollback {
-    Rollback { peer: user(ALICE), workspace: workspace.to_owned(), to: to.to_owned() }
+    Rollback { peer: user(ALICE), workspace: workspace.to_owned(), to: to.to_owned(), exact: false }
 }
 
 fn undo(workspace: &str) -> UndoRollback {
@@ -186,6 +186,7 @@ fn delete(workspace: Option<&str>, snapshot: &str) -> DeleteSnapshot {
         peer: user(ALICE),
         workspace: workspace.map(str::to_owned),
         snapshot: snapshot.to_owned(),
+        exact: false,
         force: false,
     }
 }
