@@ -300,13 +300,13 @@ mod tests {
             assert_eq!(fs::read_to_string(bench.at("home/.config/tool/own")).unwrap(), "own");
             // Once more, and where the way leads elsewhere by now.
             take();
-            fs::remove_dir_all(bench.at("home/.config/tool")).unwrap();
+            cofferdam_tests::files::remove(bench.at("home/.config/tool"));
             fs::write(bench.at("outside/key"), "kept").unwrap();
             std::os::unix::fs::symlink(bench.at("outside"), bench.at("home/.config/tool")).unwrap();
             take();
             assert!(bench.at("outside/key").exists());
         }
-        assert_eq!(Bench::new(None).show(".config"), [Path::new(""); 0]);
+        assert!(Bench::new(None).show(".config").is_empty());
     }
 
     #[test]

@@ -6,7 +6,6 @@
 use std::collections::HashMap;
 use std::io;
 use std::path::Path;
-use std::time::Instant;
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 
@@ -17,9 +16,9 @@ use crate::path::{Name, RelPath};
 /// How many bytes the paths of directories may have that wait for their turn. What is more is left as it is.
 const WAITING: usize = 64 << 20;
 
-/// Gives them in a directory, also deep below one that was closed, following no link and entering no mount. Ends at a time: what
+/// Gives them in a directory, also deep below one that was closed, following no link and entering no mount. Ends when it is `late`: what
 /// is then left, and what cannot be given, is told when it cannot be kept. Nothing of the sandbox runs any more.
-pub(super) fn reopen(disk: &Disk, dir: &Path, until: Instant) -> io::Result<()> {
+pub(super) fn reopen(disk: &Disk, dir: &Path, late: &dyn Fn() -> bool) -> io::Result<()> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let held = rustix::fs::open(dir, flags, Mode::empty())?;
     let found = rustix::fs::fstat(&held)?;
@@ -38,11 +37,11 @@ pub(super) fn reopen(disk: &Disk, dir: &Path, until: Instant) -> io::Result<()> 
         names: HashMap::new(),
     };
     while let Some(path) = walk.dirs.pop()
-        && Instant::now() < until
+        && !late()
     {
         walk.waiting -= path.as_bytes().len();
         // The others are not the worse for one that cannot be looked through.
-        let _ = walk.enter(&path, until);
+        let _ = walk.enter(&path, late);
     }
     Ok(())
 }
@@ -59,10 +58,10 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn enter(&mut self, path: &RelPath, until: Instant) -> io::Result<()> {
+    fn enter(&mut self, path: &RelPath, late: &dyn Fn() -> bool) -> io::Result<()> {
         let dir = self.root.open_dir(path)?;
         for entry in Dir::read_from(&dir)? {
-            if Instant::now() >= until {
+            if late() {
                 break;
             }
             let Ok(name) = Name::new(entry?.file_name().to_bytes()) else { continue };
@@ -99,7 +98,7 @@ impl Walk<'_> {
         }
         let met = self.names.entry(found.st_ino).or_default();
         *met += 1;
-        *met == u64::from(found.st_nlink)
+        *met == found.st_nlink
     }
 }
 
@@ -117,7 +116,6 @@ fn wanted(found: &Stat) -> Option<Mode> {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
-    use std::time::Duration;
 
     use cofferdam_tests::files::{chmod, mkdir, symlink, write};
 
@@ -125,10 +123,6 @@ mod tests {
 
     fn mode(path: impl AsRef<Path>) -> u32 {
         std::fs::symlink_metadata(path).unwrap().permissions().mode() & 0o7777
-    }
-
-    fn later() -> Instant {
-        Instant::now() + Duration::from_secs(60)
     }
 
     #[test]
@@ -161,7 +155,7 @@ mod tests {
                 chmod(at(path), before);
             }
         }
-        reopen(&Disk::default(), &at("task"), later()).unwrap();
+        reopen(&Disk::default(), &at("task"), &|| false).unwrap();
         for (path, _, after) in modes {
             assert_eq!(mode(at(path)), after, "{path}");
         }
@@ -174,9 +168,9 @@ mod tests {
         mkdir(&deep);
         write(deep.join("file"), "");
         chmod(deep.join("file"), 0);
-        reopen(&Disk::default(), dir.path(), Instant::now()).unwrap();
+        reopen(&Disk::default(), dir.path(), &|| true).unwrap();
         assert_eq!(mode(deep.join("file")), 0);
-        reopen(&Disk::default(), dir.path(), later()).unwrap();
+        reopen(&Disk::default(), dir.path(), &|| false).unwrap();
         assert_eq!(mode(deep.join("file")), 0o400);
     }
 }

@@ -5,7 +5,7 @@ use std::net::Shutdown;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
@@ -28,6 +28,7 @@ use super::places::Places;
 use super::probe::{Findings, Ground, Tried, try_outside};
 use super::processes::end_descendants;
 use super::reopen::reopen;
+use crate::clock::{Clock, SystemClock};
 use crate::clock::{IdGen, RandomIds};
 use crate::disk::Disk;
 use crate::sys::{Fork, fork};
@@ -197,11 +198,12 @@ impl Supervisor {
         if self.order.program.is_none() || geteuid().is_root() {
             return;
         }
-        let until = Instant::now() + REOPENING;
+        let clock = SystemClock::new();
+        let until = clock.monotonic() + REOPENING;
         let kept = self.order.kept_home.as_ref().map(|_| private.home());
         for dir in kept.into_iter().chain([self.order.task_dir.as_path()]) {
             // What cannot be read is told when it cannot be kept.
-            let _ = reopen(disk, dir, until);
+            let _ = reopen(disk, dir, &|| clock.monotonic() >= until);
         }
     }
 

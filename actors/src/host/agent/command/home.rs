@@ -52,7 +52,7 @@ mod tests {
         for file in [".local/share/session", ".agent/session"] {
             write(home.join(file), "");
             assert!(!is_new(&home, &shown), "{file}");
-            fs::remove_file(home.join(file)).unwrap();
+            cofferdam_tests::files::remove(home.join(file));
         }
         for number in 0..MOST {
             mkdir(home.join(format!("dirs/{number}")));

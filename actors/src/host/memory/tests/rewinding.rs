@@ -1,6 +1,7 @@
 //! Going back, and going forth again.
 
 use cofferdam_protocol::pod::PodErrorCode;
+use cofferdam_tests::files;
 
 use super::bench::{Bench, Seen};
 
@@ -216,14 +217,14 @@ async fn a_rewind_whose_files_are_back_stays_unfinished_until_all_is() {
     let agent = bench.agent("");
     let aside = bench.state("aside");
     bench.begun("rewind-1", "turn-2", true);
-    std::fs::rename(&agent, &aside).unwrap();
+    files::rename(&agent, &aside);
     std::fs::create_dir(&agent).unwrap();
     bench.restart();
     let refused = bench.begin(4, "more").await.unwrap_err();
     assert!(refused.message.contains("not finished"), "{refused:?}");
     assert!(bench.state("pod/rewinds/t.json").exists());
     std::fs::remove_dir(&agent).unwrap();
-    std::fs::rename(&aside, &agent).unwrap();
+    files::rename(&aside, &agent);
     bench.begin(4, "more").await.unwrap();
     assert_eq!(bench.see().await.said, seen[1].said);
 }
