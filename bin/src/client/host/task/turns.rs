@@ -69,11 +69,11 @@ mod tests {
             note: note.to_owned(),
         };
         let turns =
-            vec![row(1, true, "look\nat it\x1b[2J", ""), row(2, false, "more", "the disk\x07 was full")];
+            vec![row(1, true, "look\x1b[2J\nat it", ""), row(2, false, "more", "the disk\x07 was full")];
         assert_eq!(
             as_table(&TurnList { turns, undo: 1 }, Offset::UTC),
-            "TURN  BEGAN(UTC)           CHECKPOINT  ASKED\n\
-             1     2026-01-02 03:04:05  yes         look\\u{a}at it\\u{1b}[2J\n\
+            "TURN  BEGAN(UTC+0)         CHECKPOINT  ASKED\n\
+             1     2026-01-02 03:04:05  yes         look\\u{1b}[2J…\n\
              2     2026-01-02 03:04:05  no          more\n\
              Turn 2 has no checkpoint: the disk\\u{7} was full\n\
              The rewind to turn 1 can be taken back with --undo."
