@@ -229,7 +229,10 @@ print('had it')";
             way.name
         );
         if !memory || !processes {
-            cofferdam_tests::skipped(format_args!("this machine makes no limits for {}, or only for root: {}", way.name, cgroup.detail));
+            cofferdam_tests::skipped(format_args!(
+                "this machine makes no limits for {}, or only for root: {}",
+                way.name, cgroup.detail
+            ));
         }
         place.nothing_left();
     }
