@@ -162,7 +162,9 @@ mod tests {
         match shell.status().map(|status| status.code()) {
             Ok(Some(0)) => {}
             Ok(Some(101)) => panic!("see above"),
-            other => cofferdam_tests::skipped(format_args!("/proc cannot be mounted anew: {other:?}")),
+            other => cofferdam_tests::skipped(format_args!(
+                "this machine makes no /proc anew, or only for root: {other:?}"
+            )),
         }
     }
 
