@@ -51,8 +51,13 @@ fn while_swapping<T>(pairs: &[Pair], work: impl FnOnce(&Mutex<()>) -> T) -> T {
                 let _held = lock.lock().unwrap_or_else(PoisonError::into_inner);
                 if exchange(path, link).is_ok() {
                     std::thread::yield_now();
-                    // One of them may be removed by now.
-                    let _ = exchange(path, link);
+                    // One of them may be removed by now, until an undo brings it back.
+                    for _ in 0..100_000 {
+                        if exchange(path, link).is_ok() {
+                            break;
+                        }
+                        std::thread::yield_now();
+                    }
                 }
             }
         });
