@@ -16,6 +16,9 @@ use crate::{WAYS, ways};
 
 const SCRIPT: &str = include_str!("hostile.py");
 
+/// Writing where shared memory has names.
+const SHARED_MEMORY: &str = "shm";
+
 /// For each act, in each of [`WAYS`]: `-` refused, `D` done.
 const TABLE: &[(&str, &str)] = &[
     ("write_absolute", "----"),
@@ -134,7 +137,8 @@ const TABLE: &[(&str, &str)] = &[
     ("start_programs", "DDDD"),
     ("chmod_inside", "DDDD"),
     ("terminal", "DDDD"),
-    ("shm", "D-D-"),
+    // Unless the sandbox itself lies there.
+    (SHARED_MEMORY, "D-D-"),
 ];
 
 fn done(tried: &str) -> char {
@@ -181,7 +185,8 @@ fn a_hostile_program_does_exactly_what_is_not_stopped() {
         let mut wrong = Vec::new();
         for (act, expected) in TABLE {
             let came = tried.remove(*act).unwrap_or_else(|| panic!("{act} was not tried"));
-            let expected = expected.chars().nth(column).unwrap();
+            let lies_there = *act == SHARED_MEMORY && place.path("").starts_with("/dev/shm");
+            let expected = if lies_there { '-' } else { expected.chars().nth(column).unwrap() };
             if done(&came) != expected || came.starts_with("error") {
                 wrong.push(format!("{act}: {came}, not {expected}"));
             }
