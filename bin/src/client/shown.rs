@@ -26,14 +26,16 @@ pub(super) fn duration(seconds: u64) -> String {
     }
 }
 
-/// Text that came from elsewhere, on one line and unable to steer a terminal.
+/// Text that came from elsewhere, on one line and unable to steer a terminal. The end of a line is shown as `\n`.
 pub(crate) fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for c in text.chars() {
-        if c.is_control() || is_invisible(c) {
-            let _ = write!(line, "{}", c.escape_unicode());
-        } else {
-            line.push(c);
+        match c {
+            '\n' => line.push_str("\\n"),
+            c if c.is_control() || is_invisible(c) => {
+                let _ = write!(line, "{}", c.escape_unicode());
+            }
+            c => line.push(c),
         }
     }
     line
@@ -85,7 +87,7 @@ mod tests {
 
     #[test]
     fn foreign_text_cannot_steer_a_terminal() {
-        assert_eq!(one_line("a\x1b[2Jb\nc\u{202e}"), "a\\u{1b}[2Jb\\u{a}c\\u{202e}");
+        assert_eq!(one_line("a\x1b[2Jb\nc\u{202e}"), "a\\u{1b}[2Jb\\nc\\u{202e}");
         assert_eq!(one_line("größe ✓"), "größe ✓");
     }
 

@@ -77,7 +77,8 @@ impl Answer {
 pub(crate) fn of(settings: Option<&Settings>, model: &str, processes: &Processes) -> Arc<dyn Provider> {
     let Some(settings) = settings else {
         return Arc::new(Missing(
-            "no provider is configured; name one as active_provider in [ai] and describe it in [ai.providers.NAME]"
+            "no provider is configured; name one as active_provider in [ai] of the configuration \
+             (~/.copilot-shell/config.toml) and describe it in [ai.providers.NAME]"
                 .to_owned(),
         ));
     };

@@ -52,7 +52,7 @@ mod tests {
             (EntryKind::Assistant, "a\tb\nc\n", "a\tb\nc"),
             (EntryKind::Thinking, "hm", "~ hm"),
             (EntryKind::Tool, "write a\x1b]0;x\x07", "* write a\\u{1b}]0;x\\u{7}"),
-            (EntryKind::Turn, "turn 1 ended:\ncompleted", "-- turn 1 ended:\\u{a}completed --"),
+            (EntryKind::Turn, "turn 1 ended:\ncompleted", "-- turn 1 ended:\\ncompleted --"),
             (EntryKind::Note, "x\u{202e}y\u{9b}", "! x\\u{202e}y\\u{9b}"),
         ] {
             let entry = TranscriptEntry { seq: 1, kind, time: 0, text: text.to_owned() };

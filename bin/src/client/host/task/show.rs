@@ -106,7 +106,7 @@ mod tests {
             as_lines(&row, Offset::UTC),
             "Task:         pod-1\n\
              Status:       failed\n\
-             Error:        it broke\\u{a}\\u{1b}[2J\n\
+             Error:        it broke\\n\\u{1b}[2J\n\
              Agent:        gone; cofferdam task resume brings it back\n\
              Label:        -\n\
              Directory:    /pods/pod-1\n\

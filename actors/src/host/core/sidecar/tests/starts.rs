@@ -26,7 +26,8 @@ async fn a_program_that_is_missing_is_named_and_found_as_soon_as_it_is_there() {
     }
     assert!(core.heard().is_none(), "there is nothing new to say");
     script.write("initialize()\nserve()");
-    assert!(core.ready().await.starts > 3);
+    // The third start may have been under way.
+    assert!(core.ready().await.starts >= 3);
 }
 
 #[actix::test]
