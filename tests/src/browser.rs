@@ -167,8 +167,14 @@ impl Browser {
                 .and_then(|element| self.command(&format!("element/{element}/click"), &json!({})));
             match clicked {
                 Ok(_) => return,
-                // It was drawn anew, or something moves in front of it.
-                Err(error) => assert!(Instant::now() < end, "{selector}: {error}\n{}", self.shown()),
+                // It was drawn anew, or something is in front of it: people scroll then.
+                Err(error) => {
+                    assert!(Instant::now() < end, "{selector}: {error}\n{}", self.shown());
+                    let selector = json!(selector);
+                    self.script(&format!(
+                        "document.querySelector({selector})?.scrollIntoView({{block: 'center', behavior: 'instant'}})"
+                    ));
+                }
             }
         }
     }

@@ -138,8 +138,8 @@ function Connection() {
   </span>`;
 }
 
-function Choice({ label, choices, value, change }) {
-  return html`<label class="choice">
+function Choice({ label, choices, value, change, ...rest }) {
+  return html`<label class="choice" ...${rest}>
     <span class="sr">${label}</span>
     <select value=${value} onChange=${(event) => change(event.currentTarget.value)}>
       ${Object.entries(choices).map(
@@ -187,10 +187,10 @@ function MainSession() {
   const main = useShared((state) => state.main);
   const host = useShared((state) => state.host);
   if (!host) return null;
-  if (!mains.length) return html`<span class="session none" title=${t('main.none.hint')}>${t('main.none')}</span>`;
+  if (!mains.length) return html`<span class="session none" data-testid="main-session" title=${t('main.none.hint')}>${t('main.none')}</span>`;
   if (mains.length === 1) {
     const name = `${t('main.label')}: ${oneLine(main)}`;
-    return html`<span class="session" title=${name} aria-label=${name}><${Path} of=${beginning(main, 16)} /></span>`;
+    return html`<span class="session" data-testid="main-session" title=${name} aria-label=${name}><${Path} of=${beginning(main, 16)} /></span>`;
   }
   const choices = { '': t('main.choose') };
   for (const { id, cwd } of mains) choices[id] = oneLine(`${beginning(id, 16)} · ${leaf(cwd ?? '')}`);
@@ -198,7 +198,7 @@ function MainSession() {
     keep('main', id);
     refresh();
   };
-  return html`<${Choice} label=${t('main.label')} choices=${choices} value=${main} change=${change} />`;
+  return html`<${Choice} data-testid="main-session" label=${t('main.label')} choices=${choices} value=${main} change=${change} />`;
 }
 
 function Banners() {

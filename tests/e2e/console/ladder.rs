@@ -2,13 +2,11 @@
 
 use super::*;
 
-/// The page's own client.
-const CLIENT: &str = "const client = await import(document.querySelector('script[type=module]').src.replace('main.js', 'client.js'));";
-
 /// Asks with the page's client; the code of the failure, or `null`.
 fn asked(browser: &Browser, options: &str) -> Value {
     browser.script_async(&format!(
-        "{CLIENT} return await client.call('getState', {{}}, {options}).then(() => null, (failure) => failure.code);"
+        "const {{call}} = {}; return await call('getState', {{}}, {options}).then(() => null, (failure) => failure.code);",
+        module("client.js")
     ))
 }
 
@@ -102,7 +100,8 @@ fn without_either_the_page_is_loaded_once_more_and_not_twice_within_five_seconds
     // One that did not, does; then the row is there.
     browser.script(&format!(
         "clearInterval(just); sessionStorage.removeItem('cofferdam.reloaded');
-         (async () => {{ {CLIENT} client.call('getState') }})()"
+         (async () => {{ const {{call}} = {}; call('getState') }})()",
+        module("client.js")
     ));
     browser.until("globalThis.mark === undefined && document.querySelector('[data-link=live]')");
     assert_eq!(asked(browser, "{}"), Value::Null);

@@ -31,9 +31,8 @@ impl Visit {
     /// Goes in by the link that the daemon prints, and returns it without its code.
     #[track_caller]
     fn enter(&self, daemon: &Daemon) -> String {
-        let line = daemon.line();
-        let link = line.strip_prefix("console: ").unwrap_or_else(|| panic!("{line}"));
-        self.browser.open(link);
+        let link = link(daemon);
+        self.browser.open(&link);
         self.browser.wait("[data-link=live]");
         link.split_once("login").unwrap().0.to_owned()
     }
@@ -45,6 +44,23 @@ impl Visit {
         let section = page.split('/').next().unwrap();
         let shown = if section == "tasks" && page != "tasks" { "task" } else { section };
         self.browser.wait(&format!("main[data-page={shown}] h1, main[data-page={shown}] h2"));
+    }
+
+    /// Has the page ask for its state anew.
+    #[track_caller]
+    fn refresh(&self) {
+        self.browser.script_async(&format!("const {{refresh}} = {}; await refresh();", module("live.js")));
+    }
+
+    /// What the pages call something, in English.
+    #[track_caller]
+    fn word(&self, key: &str) -> String {
+        let words = format!(
+            "const {{dictionaries}} = {}; return dictionaries.en[{}];",
+            module("i18n/all.js"),
+            json!(key)
+        );
+        self.browser.script_async(&words).as_str().unwrap_or_else(|| panic!("no text {key}")).to_owned()
     }
 
     /// Asks a method of the contract, as the page does.
@@ -80,6 +96,21 @@ impl Visit {
     fn assert_quiet(&self) {
         assert_eq!(self.browser.complaints(), Vec::<String>::new());
     }
+}
+
+/// The link that the daemon printed.
+#[track_caller]
+fn link(daemon: &Daemon) -> String {
+    let line = daemon.line();
+    line.strip_prefix("console: ").unwrap_or_else(|| panic!("{line}")).to_owned()
+}
+
+/// An expression for one of the page's own modules.
+fn module(name: &str) -> String {
+    format!(
+        "await import(document.querySelector('script[type=module]').src.replace('main.js', {}))",
+        json!(name)
+    )
 }
 
 /// Where pictures go: they are for the README, and for whoever looks into a failure.

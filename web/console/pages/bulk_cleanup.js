@@ -53,12 +53,12 @@ export function BulkCleanup({ tasks, close }) {
     <fieldset>
       <legend>${t('bulk.statuses')}</legend>
       ${ENDED.map(
-        (of) => html`<${Check} key=${of} label=${t(`status.${of}`)} checked=${statuses.includes(of)} change=${(ticked) => tick(of, ticked)} />`,
+        (of) => html`<${Check} key=${of} name="bulk-status" value=${of} label=${t(`status.${of}`)} checked=${statuses.includes(of)} change=${(ticked) => tick(of, ticked)} />`,
       )}
     </fieldset>
     <label class="field inline">
       <span>${t('bulk.older')}</span>
-      <select value=${age} onChange=${(event) => setAge(event.currentTarget.value)}>
+      <select name="bulk-older" value=${age} onChange=${(event) => setAge(event.currentTarget.value)}>
         ${Object.keys(AGES).map((of) => html`<option key=${of} value=${of}>${t(`bulk.older.${of}`)}</option>`)}
       </select>
     </label>

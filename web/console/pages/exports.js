@@ -55,7 +55,7 @@ export function ExportCard({ record, changed, open = false }) {
   };
   const target = oneLine(record.targetDir);
   const canUndo = record.mode === 'copy' && !record.undoneAt;
-  return html`<article class="panel export-record" data-export=${record.id} data-status=${record.status} aria-label=${`${t('exports.title')}: ${folded(record.label, 80)}`}>
+  return html`<article class="panel export-record" data-export=${record.id} data-status=${record.status} data-mode=${record.mode} aria-label=${`${t('exports.title')}: ${folded(record.label, 80)}`}>
     <div class="panel-head">
       <p class="chips">
         <${Chip} tone=${STATUS[record.status]}>${t(`exports.status.${record.status}`)}<//>

@@ -118,7 +118,7 @@ function Preview({ task, relPath }) {
     ${text.failure && html`<${Problem} failure=${text.failure} retry=${text.reload} />`}
     ${text.loading && html`<${Loading} />`}
     ${text.data &&
-    html`<p class="hint">
+    html`<p class="hint" data-testid="preview-size">
         ${bytes(text.data.bytes)}${text.data.truncated && html` <${Chip} tone="warn" data-testid="cut">${t('text.cut')}<//>`}
       </p>
       <div data-preview=${relPath}><${LongText} of=${text.data.text} label=${t('files.preview.of', { path: oneLine(relPath) })} /></div>

@@ -131,7 +131,7 @@ function Preset({ choices, value, typed }) {
       choices.length
         ? html`<select id=${id} name="presetId" aria-describedby=${describedby} value=${value} onChange=${typed}>
             <option value="" selected=${!value}>${t('settings.presetId.none')}</option>
-            ${known.map((choice) => html`<option key=${choice.id} value=${choice.id} selected=${choice.id === value}>${nameOf(choice)}</option>`)}
+            ${known.map((choice) => html`<option key=${choice.id} value=${choice.id} data-broken=${choice.broken ? 'true' : null} selected=${choice.id === value}>${nameOf(choice)}</option>`)}
           </select>`
         : html`<input id=${id} name="presetId" aria-describedby=${describedby} spellcheck="false" value=${value} onInput=${typed} />`}
   <//>`;

@@ -23,8 +23,8 @@ export function TaskChips({ task }) {
   return html`<p class="chips" data-testid="chips">
     <${StatusChip} status=${task.status} />
     ${task.queuedPosition > 0 && html`<${Chip}>${t('chip.queued', { place: task.queuedPosition })}<//>`}
-    ${task.sandboxMode && html`<${Chip}>${t('chip.mode', { mode: oneLine(task.sandboxMode) })}<//>`}
-    ${probe && html`<${Chip} tone=${tone}>${t(probe)}<//>`}
+    ${task.sandboxMode && html`<${Chip} data-mode=${task.sandboxMode}>${t('chip.mode', { mode: oneLine(task.sandboxMode) })}<//>`}
+    ${probe && html`<${Chip} tone=${tone} data-probe=${task.sandboxProbe || 'denied'}>${t(probe)}<//>`}
     ${task.legacy && html`<${Chip} tone="warn">${t('chip.legacy')}<//>`}
   </p>`;
 }
@@ -48,8 +48,8 @@ export function TaskFacts({ task, description }) {
           [t('fact.description'), html`<${LongText} of=${description} kind="plain" label=${t('fact.description')} />`],
           [t('fact.sandbox'), html`<span data-testid="sandbox-note">${t(has(probe) ? probe : 'sandbox.none')}</span>`],
           [t('fact.notes'), said.length > 0 && html`<ul class="notes" data-testid="notes">${said.map((entry) => html`<li key=${entry.seq}>${visible(entry.text)}</li>`)}</ul>`],
-          [t('fact.context'), legacy.data?.contextNote && visible(legacy.data.contextNote)],
-          [t('fact.setup'), legacy.data?.setupNote && visible(legacy.data.setupNote)],
+          [t('fact.context'), legacy.data?.contextNote && html`<span data-testid="context-note">${visible(legacy.data.contextNote)}</span>`],
+          [t('fact.setup'), legacy.data?.setupNote && html`<span data-testid="setup-note">${visible(legacy.data.setupNote)}</span>`],
           [t('fact.allowed'), html`<${Tools} of=${task.allow} testid="allowed" />`],
           [t('fact.available'), html`<${Available} task=${task} />`],
           [t('fact.preset'), oneLine(task.presetId)],
@@ -77,7 +77,7 @@ function Available({ task: { allow, availableTools } }) {
   const list = (tools) => oneLine(tools.join(', '));
   return html`<div>
     <${Tools} of=${availableTools} testid="available" />
-    ${missing.length > 0 && html`<p class="hint">${t('fact.missing', { tools: list(missing) })}</p>`}
-    ${refused.length > 0 && html`<p class="hint">${t('fact.refused', { tools: list(refused) })}</p>`}
+    ${missing.length > 0 && html`<p class="hint" data-testid="missing">${t('fact.missing', { tools: list(missing) })}</p>`}
+    ${refused.length > 0 && html`<p class="hint" data-testid="refused">${t('fact.refused', { tools: list(refused) })}</p>`}
   </div>`;
 }

@@ -105,9 +105,9 @@ class Card extends Component {
         html`<div><dt>${t('tasks.queued')}</dt><dd class="number">${task.queuedPosition}</dd></div>`}
       </dl>
       ${task.error &&
-      html`<p class="excerpt bad"><span class="sr">${t('tasks.error')}: </span><bdi>${folded(task.error, 160)}</bdi></p>`}
+      html`<p class="excerpt bad" data-testid="error"><span class="sr">${t('tasks.error')}: </span><bdi>${folded(task.error, 160)}</bdi></p>`}
       ${task.lastText &&
-      html`<p class="excerpt"><span class="sr">${t('tasks.said')}: </span><bdi>${folded(task.lastText, 240)}</bdi></p>`}
+      html`<p class="excerpt" data-testid="said"><span class="sr">${t('tasks.said')}: </span><bdi>${folded(task.lastText, 240)}</bdi></p>`}
       <${CardActions} task=${task} title=${title} clean=${clean} />
     </li>`;
   }
@@ -139,5 +139,5 @@ export function Took({ task }) {
     return () => clearInterval(timer);
   }, [runs]);
   const end = runs ? Math.max(now, task.startedAt) : task.endedAt;
-  return html`<span class="number">${end ? duration(end - task.startedAt) : '–'}</span>`;
+  return html`<span class="number" data-testid="took">${end ? duration(end - task.startedAt) : '–'}</span>`;
 }
