@@ -1,6 +1,9 @@
 //! What a conversation becomes: by what was heard, by what an agent says it is, and when it is too long.
 
+use std::sync::Arc;
+
 use cofferdam_protocol::session::{Content, Envelope, Message, SCHEMA_VERSION, bounded, limits};
+use cofferdam_storage::session::redact;
 
 use super::heard::message;
 
@@ -41,6 +44,69 @@ pub(super) fn empty(identity: &Identity, now_ms: u64) -> Envelope {
 /// Whether the one conversation is the other and more.
 pub(super) fn extends(longer: &[Message], shorter: &[Message]) -> bool {
     longer.starts_with(shorter)
+}
+
+/// What a turn adds to a conversation.
+#[derive(Debug)]
+pub(super) struct Added {
+    /// The conversation that the agent was given; nothing: an empty one, or nobody knows.
+    pub(super) given: Option<Arc<Envelope>>,
+    /// What the agent says the conversation is.
+    pub(super) own: Option<Envelope>,
+    /// What was heard of it.
+    pub(super) said: Vec<Message>,
+    /// The task's model.
+    pub(super) model: String,
+}
+
+impl Added {
+    /// What a conversation becomes by it, and what people should know of that.
+    pub(super) fn onto(&self, base: Envelope) -> (Envelope, Vec<String>) {
+        let mut notes = Vec::new();
+        let given = match &self.given {
+            Some(given) => given.as_ref().clone(),
+            None => Envelope { messages: Vec::new(), ..base.clone() },
+        };
+        let mut next = match self.own.clone().and_then(|own| of_agent(own, &given)) {
+            None => {
+                let mut said = self.said.clone();
+                said.iter_mut().for_each(redact::message);
+                with(base, said)
+            }
+            Some(mut own) => {
+                let follows = extends(&own.messages, &given.messages);
+                if !follows {
+                    notes.push(
+                        "the conversation that the agent has does not begin with the one it was given; it is kept as \
+                         the agent has it"
+                            .to_owned(),
+                    );
+                }
+                redact::envelope(&mut own);
+                match follows && base.messages != given.messages {
+                    // Somebody else wrote to it meanwhile.
+                    true => with(base, own.messages.split_off(given.messages.len())),
+                    false => {
+                        Envelope { generation: base.generation, updated_at_ms: base.updated_at_ms, ..own }
+                    }
+                }
+            }
+        };
+        if next.model.is_empty() {
+            next.model = bounded(&self.model, limits::MODEL);
+        }
+        if shorten(&mut next) {
+            notes
+                .push("the conversation was too long to be kept whole; its beginning is left out".to_owned());
+        }
+        (next, notes)
+    }
+}
+
+/// A conversation with more at its end.
+fn with(mut conversation: Envelope, more: Vec<Message>) -> Envelope {
+    conversation.messages.extend(more);
+    conversation
 }
 
 /// What an agent says the conversation is, made into what can be stored in the place of `given`: everything that says whose

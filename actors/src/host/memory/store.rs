@@ -6,11 +6,11 @@
 use std::io;
 use std::sync::Arc;
 
-use cofferdam_protocol::session::{Envelope, Message, SessionError, SessionErrorCode, bounded, limits};
+use cofferdam_protocol::session::{Envelope, SessionError, SessionErrorCode};
 use cofferdam_storage::pod::{AgentDirs, AgentFile};
-use cofferdam_storage::session::{SessionStore, redact};
+use cofferdam_storage::session::SessionStore;
 
-use super::envelope::{self, Identity, empty, extends, shorten};
+use super::envelope::{Added, Identity, empty, extends};
 use super::heard::Heard;
 use super::messages::Whose;
 use super::{Kept, Slot};
@@ -77,58 +77,40 @@ impl Kept {
         mut heard: Heard,
     ) -> Vec<String> {
         let mut notes = Vec::new();
-        let own = heard.own.take();
-        let mut said = heard.messages();
-        said.iter_mut().for_each(redact::message);
-        let recalled = self.recall(whose, slot).await;
-        let given = given.map(Arc::unwrap_or_clone);
-        let base = match recalled.conversation.or_else(|| given.clone().filter(|_| !recalled.removed)) {
-            Some(base) => base,
-            None => empty(&self.identity(whose).await, self.now_ms()),
-        };
-        let given = given.unwrap_or_else(|| Envelope { messages: Vec::new(), ..base.clone() });
-        let mut next = match own.and_then(|own| envelope::of_agent(*own, &given)) {
-            None => with(base, said),
-            Some(own) => {
-                let follows = extends(&own.messages, &given.messages);
-                if !follows {
-                    notes.push(
-                        "the conversation that the agent has does not begin with the one it was given; it is kept as \
-                         the agent has it"
-                            .to_owned(),
-                    );
-                }
-                let mut own = own;
-                redact::envelope(&mut own);
-                match follows && base.messages != given.messages {
-                    // Somebody else wrote to it meanwhile.
-                    true => with(base, own.messages.split_off(given.messages.len())),
-                    false => {
-                        Envelope { generation: base.generation, updated_at_ms: base.updated_at_ms, ..own }
-                    }
-                }
-            }
-        };
-        if next.model.is_empty() {
-            next.model = bounded(&whose.model, limits::MODEL);
+        let own = heard.own.take().map(|own| *own);
+        let added = Arc::new(Added { given, own, said: heard.messages(), model: whose.model.clone() });
+        let (mut next, mut said) = self.next(whose, slot, &added).await;
+        let (mut stored, mut failure) = self.persist(whose, next).await;
+        if failure.as_ref().is_some_and(|failure| failure.code == SessionErrorCode::Conflict) {
+            // Somebody else wrote to it in this moment: what they wrote is the base now.
+            (next, said) = self.next(whose, slot, &added).await;
+            (stored, failure) = self.persist(whose, next).await;
         }
-        if shorten(&mut next) {
-            notes
-                .push("the conversation was too long to be kept whole; its beginning is left out".to_owned());
-        }
-        self.store(whose, slot, next, &mut notes).await;
+        notes.extend(said);
+        self.stored(whose, slot, stored, failure, &mut notes).await;
         notes
     }
 
-    /// Makes a conversation durable, in the store and as a copy.
-    pub(super) async fn store(
+    /// What the conversation becomes by what a turn adds, and what people should know of that.
+    async fn next(&self, whose: &Whose, slot: &Slot, added: &Arc<Added>) -> (Envelope, Vec<String>) {
+        let recalled = self.recall(whose, slot).await;
+        let given = || added.given.as_deref().cloned().filter(|_| !recalled.removed);
+        let base = match recalled.conversation.or_else(given) {
+            Some(base) => base,
+            None => empty(&self.identity(whose).await, self.now_ms()),
+        };
+        added.onto(base)
+    }
+
+    /// A conversation was made durable in the store, or was not: it is as a copy, too.
+    async fn stored(
         &self,
         whose: &Whose,
         slot: &mut Slot,
-        next: Envelope,
+        stored: Envelope,
+        failure: Option<SessionError>,
         notes: &mut Vec<String>,
     ) {
-        let (stored, failure) = self.persist(whose, next).await;
         let is_stored = failure.is_none();
         let unstored = (!is_stored).then(|| stored.clone());
         if let Some(failure) = failure {
@@ -255,12 +237,6 @@ impl Kept {
         });
         removed.await.map(drop)
     }
-}
-
-/// A conversation with more at its end.
-fn with(mut conversation: Envelope, more: Vec<Message>) -> Envelope {
-    conversation.messages.extend(more);
-    conversation
 }
 
 fn failed(error: &io::Error) -> SessionError {

@@ -1,11 +1,75 @@
 //! What is kept of a conversation when something goes wrong.
 
-use cofferdam_protocol::session::{Envelope, Message};
+use std::sync::Arc;
+
+use actix::prelude::{Actor, Context, Handler, ResponseFuture};
+use cofferdam_protocol::session::{Envelope, Message, SessionError};
 
 use super::bench::Bench;
 use crate::host::memory::envelope::{Identity, empty};
 use crate::host::memory::heard::message;
 use crate::host::memory::{Heard, MakeReady, ReadPast};
+use crate::session::*;
+
+/// Goes on with the conversation before the first who wants to store it does.
+struct Faster(Option<Sessions>, Sessions);
+
+impl Actor for Faster {
+    type Context = Context<Self>;
+}
+
+impl Handler<PersistSession> for Faster {
+    type Result = ResponseFuture<Result<Persisted, SessionError>>;
+
+    fn handle(&mut self, persist: PersistSession, _: &mut Context<Self>) -> Self::Result {
+        let (first, sessions) = (self.0.take(), self.1.clone());
+        Box::pin(async move {
+            if let Some(first) = first {
+                let store = Arc::clone(&persist.store);
+                let load = LoadSession { store, session_id: super::bench::SESSION.to_owned() };
+                let mut envelope = first.ask(load).await.unwrap();
+                envelope.messages.push(message("user", "from elsewhere".to_owned()));
+                let other = PersistSession { store: Arc::clone(&persist.store), envelope };
+                first.ask(other).await.unwrap().result.unwrap();
+            }
+            sessions.ask(persist).await
+        })
+    }
+}
+
+macro_rules! passed_on {
+    ($($message:ty),+) => {$(
+        impl Handler<$message> for Faster {
+            type Result = ResponseFuture<<$message as actix::Message>::Result>;
+
+            fn handle(&mut self, message: $message, _: &mut Context<Self>) -> Self::Result {
+                let sessions = self.1.clone();
+                Box::pin(async move { sessions.ask(message).await })
+            }
+        }
+    )+};
+}
+passed_on!(
+    ListSessions,
+    InspectSession,
+    ValidateSession,
+    PrepareClearAll,
+    ClearSessions,
+    OpenStore,
+    LoadSession
+);
+
+#[actix::test]
+async fn a_turn_is_stored_also_when_somebody_else_was_faster_by_a_moment() {
+    let mut bench = Bench::new().await;
+    bench.turn(1, "one").await;
+    bench.begin(2, "two").await.unwrap();
+    let real = bench.sessions.clone();
+    bench.sessions = Faster(Some(real.clone()), real).start().into();
+    bench.restart();
+    bench.begin(3, "three").await.unwrap();
+    assert_eq!(bench.said().await[2..], ["user: from elsewhere", "user: two"]);
+}
 
 #[actix::test]
 async fn a_store_that_takes_nothing_loses_nothing() {
