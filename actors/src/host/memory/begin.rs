@@ -7,14 +7,16 @@ use std::time::Duration;
 
 use cofferdam_protocol::host::{EntryKind, TurnRow};
 use cofferdam_protocol::pod::TaskId;
+use cofferdam_protocol::session::Envelope;
 use cofferdam_storage::pod::AgentFile;
+use cofferdam_storage::session::redact;
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::timeout;
 
 use super::heard::Heard;
 use super::messages::{BeginTurn, Begun, KeptTurns, Remembered, Whose};
 use super::store::Recalled;
-use super::turns::{TurnRecord, Turns};
+use super::turns::{OpenTurn, TurnRecord, Turns};
 use super::{Kept, Slot, past};
 use crate::host::failure::HostFailure;
 
@@ -66,6 +68,7 @@ impl Kept {
                 None => self.remove_copy(&whose).await,
             },
         };
+        let messages = given.as_ref().map_or(0, |conversation| conversation.messages.len());
         let given = given.map(Arc::new);
         slot.open = Some(given.clone());
         if self.dirs.is_some() {
@@ -94,7 +97,7 @@ impl Kept {
             let dir = whose.dir.to_string_lossy().into_owned();
             let listed = self.change_turns(&whose.task, move |turns| {
                 turns.dir = dir;
-                turns.begin(record, &told);
+                turns.begin(record, &told, messages);
             });
             if let Err(error) = listed.await {
                 notes.push(format!("this turn will not be listed, and cannot be gone back to: {error}"));
@@ -162,7 +165,12 @@ impl Kept {
             }
         };
         if let Some(open) = open {
-            notes.extend(self.add(whose, slot, None, Heard::new(open.turn, Some(&open.told))).await);
+            let stored = self.recall(whose, slot).await.conversation;
+            let heard = Heard::new(open.turn, Some(&open.told));
+            // It may have been stored, and only that it is over was not written down.
+            if !stored.is_some_and(|stored| has(&stored, &open)) {
+                notes.extend(self.add(whose, slot, None, heard).await);
+            }
             if let Err(error) = self.change_turns(&whose.task, |turns| turns.open = None).await {
                 notes.push(format!("the end of the turn is not written down: {error}"));
             }
@@ -214,6 +222,18 @@ impl Kept {
         });
         changed.await.map(drop)
     }
+}
+
+/// Whether a conversation has what was asked in a turn already.
+fn has(conversation: &Envelope, open: &OpenTurn) -> bool {
+    let mut asked = Heard::new(open.turn, Some(&open.told)).messages();
+    asked.iter_mut().for_each(redact::message);
+    let Some(before) = open.messages else { return false };
+    // Of one that was shortened since nobody knows where the turn begins.
+    let since = conversation.messages.get(before..).unwrap_or(&conversation.messages);
+    since
+        .iter()
+        .any(|message| message.role == "user" && asked.iter().any(|asked| asked.content == message.content))
 }
 
 fn read_turns(bytes: Option<Vec<u8>>) -> io::Result<Turns> {

@@ -50,6 +50,8 @@ pub(super) struct OpenTurn {
     pub(super) turn: u64,
     /// What was asked, whole.
     pub(super) told: String,
+    /// How many messages the conversation had before it; nothing if whoever wrote this did not say.
+    pub(super) messages: Option<usize>,
 }
 
 /// What undoing the last rewind leads to.
@@ -64,10 +66,10 @@ pub(super) struct Undo {
 
 impl Turns {
     /// A turn begins. One of the same number came to nothing, and is replaced.
-    pub(super) fn begin(&mut self, record: TurnRecord, told: &str) {
+    pub(super) fn begin(&mut self, record: TurnRecord, told: &str, messages: usize) {
         self.gone = false;
         let asked = cut(&record.asked, ASKED).to_owned();
-        self.open = Some(OpenTurn { turn: record.turn, told: told.to_owned() });
+        self.open = Some(OpenTurn { turn: record.turn, told: told.to_owned(), messages: Some(messages) });
         self.turns.retain(|other| other.turn != record.turn);
         self.turns.push(TurnRecord { asked, ..record });
         let excess = self.turns.len().saturating_sub(TURNS);

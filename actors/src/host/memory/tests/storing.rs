@@ -127,6 +127,55 @@ async fn of_a_turn_that_ran_when_the_host_died_is_known_what_was_asked() {
 }
 
 #[actix::test]
+async fn what_was_stored_of_a_turn_is_not_said_again_since_its_end_was_not_written_down() {
+    let mut bench = Bench::new().await;
+    bench.turn(1, "one").await;
+    bench.begin(2, "two").await.unwrap();
+    bench.fuse.set(0);
+    let mut heard = Heard::new(2, Some("two"));
+    heard.said("answer two");
+    let notes = bench.end(heard).await;
+    assert!(notes.iter().any(|note| note.contains("end of the turn")), "{notes:?}");
+    bench.restart();
+    bench.turn(3, "three").await;
+    assert_eq!(bench.said().await[2..4], ["user: two", "assistant: answer two"]);
+    assert_eq!(bench.said().await.len(), 6);
+}
+
+#[actix::test]
+async fn what_only_the_copy_has_of_a_turn_is_not_said_again() {
+    for moment in 1.. {
+        let mut bench = Bench::new().await;
+        bench.turn(1, "one").await;
+        bench.begin(2, "two").await.unwrap();
+        bench.store_fuse.set(0);
+        bench.fuse.set(moment);
+        bench.end(Heard::new(2, Some("two"))).await;
+        let died = bench.fuse.is_blown();
+        bench.store_fuse.set(-1);
+        bench.restart();
+        let begun = bench.begin(3, "three").await.unwrap();
+        let last = &begun.conversation.unwrap().messages[2..];
+        assert_eq!(last, [message("user", "two".to_owned())], "{moment}");
+        if !died {
+            assert!(moment > 5, "{moment}");
+            return;
+        }
+    }
+}
+
+#[actix::test]
+async fn what_was_asked_is_known_also_if_another_program_wrote_since_the_host_died() {
+    let mut bench = Bench::new().await;
+    bench.turn(1, "one").await;
+    bench.begin(2, "two").await.unwrap();
+    bench.restart();
+    bench.goes_on_elsewhere("from elsewhere").await;
+    bench.begin(3, "three").await.unwrap();
+    assert_eq!(bench.said().await[2..], ["user: from elsewhere", "user: two"]);
+}
+
+#[actix::test]
 async fn of_a_damaged_conversation_the_copy_stands_in_and_without_one_that_is_said() {
     let bench = Bench::new().await;
     bench.turn(1, "one").await;
