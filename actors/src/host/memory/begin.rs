@@ -17,7 +17,7 @@ use super::heard::Heard;
 use super::messages::{BeginTurn, Begun, KeptTurns, Remembered, Whose};
 use super::store::Recalled;
 use super::turns::{OpenTurn, TurnRecord, Turns};
-use super::{Kept, Slot, past};
+use super::{Kept, Slot, apart, past};
 use crate::host::failure::HostFailure;
 
 /// How long checkpoints before a turn may take. The turn begins without them after that.
@@ -39,9 +39,11 @@ impl Kept {
         }
         let recalled = self.recall(whose, &slot).await;
         let trouble = trouble(&recalled);
-        ready.past = recalled.conversation.as_ref().map(past::entries).unwrap_or_default();
         match recalled.conversation {
-            Some(_) => ready.notes.extend(trouble),
+            Some(conversation) => {
+                ready.notes.extend(trouble);
+                ready.past = apart(move || past::entries(&conversation)).await;
+            }
             None => ready.unreadable = recalled.trouble,
         }
         ready
@@ -60,8 +62,9 @@ impl Kept {
             notes.push("the stored conversation was removed; a new one begins".to_owned());
         }
         let given = recalled.conversation.take().filter(|conversation| !conversation.messages.is_empty());
+        let given = given.map(Arc::new);
         let copied = match &given {
-            Some(conversation) => self.write_copy(&whose, conversation.clone()).await,
+            Some(conversation) => self.write_copy(&whose, Arc::clone(conversation)).await,
             // It may be all that is left of what was said.
             None => match recalled.copy_unread.take() {
                 Some(error) => Err(error),
@@ -69,7 +72,6 @@ impl Kept {
             },
         };
         let messages = given.as_ref().map_or(0, |conversation| conversation.messages.len());
-        let given = given.map(Arc::new);
         slot.open = Some(given.clone());
         if self.dirs.is_some() {
             let record = TurnRecord {
@@ -124,7 +126,10 @@ impl Kept {
         }
         let recalled = self.recall(whose, &slot).await;
         notes.extend(trouble(&recalled));
-        let mut entries = recalled.conversation.as_ref().map(past::entries).unwrap_or_default();
+        let mut entries = match recalled.conversation {
+            Some(conversation) => apart(move || past::entries(&conversation)).await,
+            None => Vec::new(),
+        };
         entries.extend(notes.into_iter().map(|note| (EntryKind::Note, note)));
         entries
     }
@@ -168,7 +173,7 @@ impl Kept {
             let stored = self.recall(whose, slot).await.conversation;
             let heard = Heard::new(open.turn, Some(&open.told));
             // It may have been stored, and only that it is over was not written down.
-            if !stored.is_some_and(|stored| has(&stored, &open)) {
+            if !apart(move || stored.is_some_and(|stored| has(&stored, &open))).await {
                 notes.extend(self.add(whose, slot, None, heard).await);
             }
             if let Err(error) = self.change_turns(&whose.task, |turns| turns.open = None).await {

@@ -24,7 +24,9 @@ mod trees;
 mod turns;
 
 use std::collections::HashMap;
+use std::future::pending;
 use std::io;
+use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -69,7 +71,7 @@ struct Slot {
     /// The turn that runs: what its agent was given.
     open: Option<Option<Arc<Envelope>>>,
     /// The conversation, if neither the store nor the copy could take it.
-    unstored: Option<Envelope>,
+    unstored: Option<Arc<Envelope>>,
 }
 
 /// The actor.
@@ -132,6 +134,19 @@ impl Kept {
     /// Milliseconds since the epoch.
     fn now_ms(&self) -> u64 {
         u64::try_from(self.clock.wall().0 / 1_000_000).unwrap_or(0)
+    }
+}
+
+/// Does work that takes as long as a conversation is, beside the arbiter, on which every other task is served, too. A panic of
+/// it goes on here.
+async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => resume_unwind(panic),
+            // The runtime ends, and nobody waits any more.
+            Err(_) => pending().await,
+        },
     }
 }
 

@@ -8,6 +8,7 @@
 use std::io;
 use std::mem::{replace, take};
 use std::path::Path;
+use std::sync::Arc;
 
 use cofferdam_protocol::session::SessionErrorCode;
 use cofferdam_storage::pod::AgentFile;
@@ -161,7 +162,7 @@ impl Kept {
     async fn refresh_copy(&self, whose: &Whose, slot: &Slot) -> Result<(), HostFailure> {
         let recalled = self.recall(whose, slot).await;
         let copied = match recalled.conversation {
-            Some(conversation) => self.write_copy(whose, conversation).await,
+            Some(conversation) => self.write_copy(whose, Arc::new(conversation)).await,
             None => match recalled.copy_unread {
                 Some(error) => Err(error),
                 None if recalled.removed => self.remove_copy(whose).await,

@@ -13,7 +13,7 @@ use cofferdam_storage::session::SessionStore;
 use super::envelope::{Added, Identity, empty, extends};
 use super::heard::Heard;
 use super::messages::Whose;
-use super::{Kept, Slot};
+use super::{Kept, Slot, apart};
 use crate::session::{LoadSession, OpenStore, PersistSession};
 
 /// What is known of a conversation.
@@ -29,11 +29,35 @@ pub(super) struct Recalled {
     pub(super) copy_unread: Option<io::Error>,
 }
 
+impl Recalled {
+    /// What is known by what is stored and what the copy has.
+    fn of(stored: Result<Option<Envelope>, SessionError>, copy: Option<Envelope>) -> Self {
+        match (stored, copy) {
+            (Ok(Some(stored)), Some(copy))
+                if copy.generation == stored.generation
+                    && copy.messages.len() > stored.messages.len()
+                    && extends(&copy.messages, &stored.messages) =>
+            {
+                Self { conversation: Some(copy), ..Self::default() }
+            }
+            (Ok(Some(stored)), _) => Self { conversation: Some(stored), ..Self::default() },
+            // It was never stored; otherwise what somebody has removed would come back.
+            (Ok(None), Some(copy)) if copy.generation == 0 => {
+                Self { conversation: Some(copy), ..Self::default() }
+            }
+            (Ok(None), copy) => Self { removed: copy.is_some(), ..Self::default() },
+            (Err(error), copy) => {
+                Self { conversation: copy, trouble: Some(error.message), ..Self::default() }
+            }
+        }
+    }
+}
+
 impl Kept {
     /// What was said so far.
     pub(super) async fn recall(&self, whose: &Whose, slot: &Slot) -> Recalled {
         let read = match &slot.unstored {
-            Some(unstored) => Ok(Some(unstored.clone())),
+            Some(unstored) => Ok(Some(Envelope::clone(unstored))),
             None => self.read_copy(whose).await,
         };
         let (copy, copy_unread) = match read {
@@ -47,24 +71,7 @@ impl Kept {
             Ok((store, _)) => self.load(store, whose).await,
             Err(error) => Err(error),
         };
-        let recalled = match (stored, copy) {
-            (Ok(Some(stored)), Some(copy))
-                if copy.generation == stored.generation
-                    && copy.messages.len() > stored.messages.len()
-                    && extends(&copy.messages, &stored.messages) =>
-            {
-                Recalled { conversation: Some(copy), ..Recalled::default() }
-            }
-            (Ok(Some(stored)), _) => Recalled { conversation: Some(stored), ..Recalled::default() },
-            // It was never stored; otherwise what somebody has removed would come back.
-            (Ok(None), Some(copy)) if copy.generation == 0 => {
-                Recalled { conversation: Some(copy), ..Recalled::default() }
-            }
-            (Ok(None), copy) => Recalled { removed: copy.is_some(), ..Recalled::default() },
-            (Err(error), copy) => {
-                Recalled { conversation: copy, trouble: Some(error.message), ..Recalled::default() }
-            }
-        };
+        let recalled = apart(move || Recalled::of(stored, copy)).await;
         Recalled { copy_unread, ..recalled }
     }
 
@@ -87,7 +94,7 @@ impl Kept {
             (stored, failure) = self.persist(whose, next).await;
         }
         notes.extend(said);
-        self.stored(whose, slot, stored, failure, &mut notes).await;
+        self.stored(whose, slot, Arc::new(stored), failure, &mut notes).await;
         notes
     }
 
@@ -99,7 +106,8 @@ impl Kept {
             Some(base) => base,
             None => empty(&self.identity(whose).await, self.now_ms()),
         };
-        added.onto(base)
+        let added = Arc::clone(added);
+        apart(move || added.onto(base)).await
     }
 
     /// A conversation was made durable in the store, or was not: it is as a copy, too.
@@ -107,12 +115,12 @@ impl Kept {
         &self,
         whose: &Whose,
         slot: &mut Slot,
-        stored: Envelope,
+        stored: Arc<Envelope>,
         failure: Option<SessionError>,
         notes: &mut Vec<String>,
     ) {
         let is_stored = failure.is_none();
-        let unstored = (!is_stored).then(|| stored.clone());
+        let unstored = (!is_stored).then(|| Arc::clone(&stored));
         if let Some(failure) = failure {
             notes.push(format!(
                 "the conversation is not stored: {}; it is tried again with the next turn",
@@ -140,7 +148,8 @@ impl Kept {
         envelope.session_id = identity.session_id;
         envelope.workspace_scope = identity.scope;
         let before = envelope.generation;
-        match self.sessions.ask(PersistSession { store, envelope: envelope.clone() }).await {
+        let (envelope, sent) = apart(move || (envelope.clone(), envelope)).await;
+        match self.sessions.ask(PersistSession { store, envelope: sent }).await {
             Err(error) => (envelope, Some(error)),
             Ok(persisted) => match persisted.result {
                 Ok(()) => (persisted.envelope, None),
@@ -169,7 +178,7 @@ impl Kept {
         let (stored, failure) = self.persist(whose, next).await;
         match failure {
             Some(error) => Err(error),
-            None => self.write_copy(whose, stored).await.map_err(|error| failed(&error)),
+            None => self.write_copy(whose, Arc::new(stored)).await.map_err(|error| failed(&error)),
         }
     }
 
@@ -216,7 +225,7 @@ impl Kept {
     }
 
     /// Replaces the copy, durably, unless it is that already.
-    pub(super) async fn write_copy(&self, whose: &Whose, envelope: Envelope) -> io::Result<()> {
+    pub(super) async fn write_copy(&self, whose: &Whose, envelope: Arc<Envelope>) -> io::Result<()> {
         let task = whose.task.clone();
         let written = self.on_disk(move |dirs: &AgentDirs| {
             let bytes = envelope.write().map_err(io::Error::other)?;

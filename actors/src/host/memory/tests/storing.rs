@@ -1,11 +1,16 @@
 //! What is kept of a conversation when something goes wrong.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use actix::prelude::{Actor, Context, Handler, ResponseFuture};
 use cofferdam_protocol::session::{Envelope, Message, SessionError};
+use cofferdam_storage::clock::{Clock, SystemClock};
+use cofferdam_storage::session::redact;
 
-use super::bench::Bench;
+use super::bench::{Bench, SESSION};
 use crate::host::memory::envelope::{Identity, empty};
 use crate::host::memory::heard::message;
 use crate::host::memory::{Heard, MakeReady, ReadPast};
@@ -26,7 +31,7 @@ impl Handler<PersistSession> for Faster {
         Box::pin(async move {
             if let Some(first) = first {
                 let store = Arc::clone(&persist.store);
-                let load = LoadSession { store, session_id: super::bench::SESSION.to_owned() };
+                let load = LoadSession { store, session_id: SESSION.to_owned() };
                 let mut envelope = first.ask(load).await.unwrap();
                 envelope.messages.push(message("user", "from elsewhere".to_owned()));
                 let other = PersistSession { store: Arc::clone(&persist.store), envelope };
@@ -69,6 +74,37 @@ async fn a_turn_is_stored_also_when_somebody_else_was_faster_by_a_moment() {
     bench.restart();
     bench.begin(3, "three").await.unwrap();
     assert_eq!(bench.said().await[2..], ["user: from elsewhere", "user: two"]);
+}
+
+#[actix::test]
+async fn other_tasks_are_served_while_a_long_conversation_is_worked_on() {
+    let bench = Bench::new().await;
+    bench.begin(1, "one").await.unwrap();
+    let clock = SystemClock::new();
+    let mut heard = Heard::new(1, Some("one"));
+    let identity = Identity { session_id: SESSION.to_owned(), scope: "/pods".to_owned() };
+    let text = "a word, and another one; ".repeat(4 << 10);
+    let messages: Vec<Message> = (0..100).map(|n| message("assistant", format!("{n} {text}"))).collect();
+    heard.keeps(Box::new(Envelope { messages: messages.clone(), ..empty(&identity, 0) }));
+    // What the least of it takes that is not done elsewhere already.
+    let began = clock.monotonic();
+    let mut redacted = messages;
+    redacted.iter_mut().for_each(redact::message);
+    let alone = clock.monotonic() - began;
+
+    let end = bench.end(heard);
+    let mut end = pin!(end);
+    let (mut longest, mut last) = (Duration::ZERO, clock.monotonic());
+    let notes = poll_fn(|context| {
+        let now = clock.monotonic();
+        (longest, last) = (longest.max(now - last), now);
+        // As any other work on this thread, it wants to be looked at again at once.
+        context.waker().wake_by_ref();
+        end.as_mut().poll(context)
+    });
+    assert_eq!(notes.await, [""; 0]);
+    assert!(longest < alone / 2, "{longest:?} of {alone:?}");
+    assert_eq!(bench.said().await.len(), 100);
 }
 
 #[actix::test]
@@ -198,10 +234,10 @@ async fn what_somebody_has_removed_does_not_come_back() {
     bench.turn(1, "one").await;
     let clear = cofferdam_protocol::session::ClearRequest {
         workspace_scope: bench.whose.root.display().to_string(),
-        session_ids: vec![super::bench::SESSION.to_owned()],
+        session_ids: vec![SESSION.to_owned()],
         protected_session_ids: Vec::new(),
     };
-    bench.sessions.ask(crate::session::ClearSessions(clear, Vec::new())).await.unwrap();
+    bench.sessions.ask(ClearSessions(clear, Vec::new())).await.unwrap();
     let begun = bench.begin(2, "two").await.unwrap();
     assert!(begun.conversation.is_none() && begun.notes[0].contains("was removed"), "{begun:?}");
     bench.end(Heard::new(2, Some("two"))).await;
