@@ -7,7 +7,7 @@ use std::sync::Arc;
 use actix::prelude::*;
 use cofferdam_protocol::ckpt::{SnapshotId, WorkspaceId};
 use cofferdam_storage::ckpt::{
-    Backend, Checkpointed, Error, NewSnapshot, RolledBack, Snapshot, WorkspaceState,
+    Backend, Checkpointed, Error, NewSnapshot, RolledBack, Snapshot, Warning, WorkspaceState,
 };
 use cofferdam_storage::peer::Peer;
 
@@ -158,23 +158,27 @@ impl Work {
         Ok(id)
     }
 
-    fn keep(&mut self, new: &NewSnapshot) -> Result<(), Trouble> {
-        let id = match &self.tree {
+    fn keep(&mut self, new: &NewSnapshot) -> Result<Vec<Warning>, Trouble> {
+        let mut id = match &self.tree {
             Some(tree) => tree.id.clone(),
             None => self.register()?,
         };
         let checkpoint = |id| patiently(|| self.backend.checkpoint(&Peer::own(), id, new));
         let made = match checkpoint(&id) {
             Err(Error::WorkspaceReplaced(_)) => {
-                let id = self.register()?;
+                id = self.register()?;
                 patiently(|| self.backend.checkpoint(&Peer::own(), &id, new))
             }
             made => made,
         };
         match (made?, &mut self.tree) {
             (Checkpointed::Created(snapshot), Some(tree)) => {
+                let warnings = match snapshot.warnings {
+                    0 => Vec::new(),
+                    _ => self.backend.warnings(&Peer::own(), &id, &snapshot.id)?,
+                };
                 tree.snapshots.push(snapshot);
-                Ok(())
+                Ok(warnings)
             }
             // It was to be stored in any case.
             (other, _) => Err(Error::Catalog(format!("no snapshot was taken: {other:?}")).into()),
@@ -237,7 +241,7 @@ impl Actor for KeeperActor {
 }
 
 impl Handler<KeepTree> for KeeperActor {
-    type Result = Step<()>;
+    type Result = Step<Vec<Warning>>;
 
     fn handle(&mut self, KeepTree { dir, id, metadata }: KeepTree, _: &mut Context<Self>) -> Self::Result {
         self.work(dir, move |on| {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::envelope::{args_of, success_body};
-use super::shown::{DiagnosticsPage, State, TaskRow, Transcript, TurnList};
+use super::shown::{DiagnosticsPage, State, TaskRow, Transcript, TurnList, WayBack};
 use crate::pod::{
     BulkCleanupResult, ConflictMode, ExportMode, ExportRecord, ExportUndone, FileRows, FileText, LegacyLog,
     PatchedConfig, TaskStatus, lenient,
@@ -485,6 +485,8 @@ pub struct Rewound {
     pub task: TaskRow,
     /// Before which turn the rewind led.
     pub turn: u64,
+    /// What was undone; nothing if the task was rewound.
+    pub undid: Option<WayBack>,
     /// How many paths in the task's directory were changed.
     pub changed: u64,
     /// What a person should know.

@@ -289,8 +289,64 @@ pub enum EntryKind {
 pub struct TurnList {
     /// Oldest first, the last 1000.
     pub turns: Vec<TurnRow>,
-    /// Before which turn the rewind led that can be taken back; 0: there is none.
-    pub undo: u64,
+    /// What can be undone; nothing if nothing was done.
+    pub undo: Option<Undoable>,
+}
+
+impl TurnList {
+    /// The turns that led to the one that is named, with it, newest first; as far as that is known, and of those that are
+    /// listed.
+    pub fn line(&self, newest: Option<u64>) -> Vec<u64> {
+        let mut line = Vec::new();
+        let mut next = newest;
+        for row in self.turns.iter().rev() {
+            // Where it is not known, nothing was gone back to: each turn came after the one before it.
+            if next.is_none_or(|next| next == row.turn) {
+                line.push(row.turn);
+                next = row.after;
+            }
+        }
+        line
+    }
+}
+
+/// A rewind, or the undoing of one, as far as it can be undone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Undoable {
+    /// What is undone.
+    pub of: WayBack,
+    /// Before which turn the rewind led that was made, or was undone.
+    pub turn: u64,
+    /// When that was, in milliseconds since the epoch; 0 if nobody knows.
+    pub at: i64,
+    /// The turns that come back, oldest first.
+    pub brings: Vec<u64>,
+    /// The turns that are taken back, oldest first.
+    pub takes: Vec<u64>,
+    /// What will not be as it was, since it could not be kept; empty: nothing.
+    pub incomplete: String,
+}
+
+/// A way back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WayBack {
+    /// To before a turn.
+    #[default]
+    Rewind,
+    /// To before a rewind.
+    Undo,
+}
+
+impl WayBack {
+    /// What is done by undoing it.
+    pub fn undone(self) -> Self {
+        match self {
+            Self::Rewind => Self::Undo,
+            Self::Undo => Self::Rewind,
+        }
+    }
 }
 
 /// A turn.
@@ -307,4 +363,11 @@ pub struct TurnRow {
     pub checkpoint: bool,
     /// Why there is none; empty if there is one.
     pub note: String,
+    /// What is missing in the checkpoint, and will not be as it was; empty: nothing.
+    pub incomplete: String,
+    /// Whether the task has what was done in it; otherwise a rewind took it back.
+    pub stands: bool,
+    /// The turn whose end it began at; 0: it was the first. Not there if nobody knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<u64>,
 }

@@ -196,7 +196,7 @@ fn a_daemon_that_dies_at_any_step_of_a_rewind_finishes_it_when_it_comes_again() 
         daemon.wait();
         let daemon = site.start();
         let turns = site.json(&["task", "turns", &id]);
-        assert_eq!(turns["undo"], 2, "{step}: {turns}");
+        assert_eq!(turns["undo"]["turn"], 2, "{step}: {turns}");
         assert!(after(&site, &id), "{step}");
         let logs = site.ok(&["task", "logs", &id]);
         assert!(logs.contains("\none\n") && !logs.contains("\ntwo\n"), "{step}: {logs}");

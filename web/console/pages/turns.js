@@ -6,7 +6,7 @@ import { answered, isOpen, toast } from '../state.js';
 import { folded, visible } from '../text.js';
 import { reloadTranscript } from '../transcript.js';
 import { Confirm } from '../ui/dialog.js';
-import { useDraft, useLoad } from '../ui/hooks.js';
+import { useLoad } from '../ui/hooks.js';
 import { usePages } from '../ui/pager.js';
 import { Button, Chip, Empty, Loading, Notice, Path, Problem, Time } from '../ui/parts.js';
 import { html, useState } from '../vendor/preact.js';
@@ -24,26 +24,23 @@ export function Turns({ task }) {
   const newest = [...rows].reverse();
   const { rows: shown, pager } = usePages(newest, PAGE);
   const [notes, setNotes] = useState([]);
-  // What this page did last; what was done elsewhere could be either.
-  const [last, setLast] = useDraft(`rewind.${task.id}`, 'hint');
-  const came = async (asking, what) => {
+  const came = async (asking) => {
     const rewound = await answered(asking);
-    setLast(what);
     setNotes(rewound.notes);
-    toast(t(what === 'rewound' ? 'turns.done' : 'turns.undone', rewound));
+    toast(t(rewound.undid === 'rewind' ? 'turns.undone' : 'turns.done', rewound));
     await turns.reload();
     reloadTranscript(task.id);
   };
   const long = { own: true, patience: 600000 };
-  const rewind = () => came(call('rewindTask', { taskId: task.id, turn: back.turn }, long), 'rewound');
-  const undo = () => came(call('undoRewind', { taskId: task.id }, long), 'undone');
+  const rewind = () => came(call('rewindTask', { taskId: task.id, turn: back.turn }, long));
+  const undo = () => came(call('undoRewind', { taskId: task.id }, long));
   if (turns.failure) return html`<${Problem} failure=${turns.failure} retry=${turns.reload} />`;
   if (!turns.data) return html`<${Loading} />`;
   const gone = back ? rows.filter((row) => row.turn >= back.turn).map((row) => row.turn) : [];
   return html`<section aria-label=${t('task.part.turns')}>
-    ${turns.data.undo > 0 &&
+    ${turns.data.undo &&
     html`<${Notice} tone="good">
-      <p>${t(`turns.undo.${last}`, { turn: turns.data.undo })}</p>
+      <p>${t(turns.data.undo.of === 'undo' ? 'turns.undo.undone' : 'turns.undo.rewound', turns.data.undo)}</p>
       <${Button} off=${isOpen(task) && t('turns.rewind.running')} press=${() => setUndoing(true)} data-action="undo-rewind">${t('turns.undo')}<//>
     <//>`}
     ${notes.length > 0 &&

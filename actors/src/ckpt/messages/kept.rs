@@ -7,15 +7,15 @@
 use std::path::PathBuf;
 
 use actix::Message;
-use cofferdam_storage::ckpt::{RolledBack, Snapshot};
+use cofferdam_storage::ckpt::{RolledBack, Snapshot, Warning};
 
 use crate::ckpt::Failure;
 
 /// Takes a snapshot of a directory, also of an empty one or of one that has not changed. It survives power loss when
 /// this is answered. A directory of which nothing is kept yet is registered, one that was replaced is taken over with
-/// its snapshots. A name that it has already is an error.
+/// its snapshots. A name that it has already is an error. The answer says what of it is not in the snapshot as it was.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Message)]
-#[rtype(result = "Result<(), Failure>")]
+#[rtype(result = "Result<Vec<Warning>, Failure>")]
 pub struct KeepTree {
     /// Which directory.
     pub dir: PathBuf,

@@ -1,7 +1,7 @@
 //! The turns of a task, and going back to what was before one.
 
 use actix::prelude::{Context, Handler};
-use cofferdam_protocol::host::{ListTurns, RewindTask, Rewound, TurnList, UndoRewind};
+use cofferdam_protocol::host::{ListTurns, RewindTask, Rewound, TurnList, UndoRewind, WayBack};
 use cofferdam_protocol::pod::{TaskStatus, TaskSummary};
 
 use super::file_work::FileWork;
@@ -46,18 +46,29 @@ impl HostActor {
         &mut self,
         task: &TaskSummary,
         done: Result<WentBack, HostFailure>,
-        what: impl FnOnce(u64) -> String,
     ) -> Result<Rewound, HostFailure> {
         self.file_works.end(&task.id, FileWork::Rewind);
         // Files are not what they were.
         self.shown.forget();
-        let WentBack { turn, changed, notes } = done?;
+        let WentBack { turn, undid, changed, notes } = done?;
         if let Some(entry) = self.live.get(&task.id) {
-            entry.addr.recipient().do_send(Noted(what(turn)));
+            entry.addr.recipient().do_send(Noted(told(turn, undid)));
         }
         self.tell_task(&task.id);
-        Ok(Rewound { task: self.newest_row(task), turn, changed, notes })
+        Ok(Rewound { task: self.newest_row(task), turn, undid, changed, notes })
     }
+}
+
+/// What the transcript says of it.
+fn told(turn: u64, undid: Option<WayBack>) -> String {
+    let what = match undid {
+        None => format!("what they were before turn {turn}"),
+        Some(WayBack::Rewind) => format!("what they were just before the rewind to before turn {turn}"),
+        Some(WayBack::Undo) => {
+            format!("what they were just before the rewind to before turn {turn} was undone")
+        }
+    };
+    format!("files and conversation were brought back to {what}")
 }
 
 impl Handler<Ask<ListTurns>> for HostActor {
@@ -70,10 +81,7 @@ impl Handler<Ask<ListTurns>> for HostActor {
         };
         let listed = self.memory.recipient().send(ListKeptTurns(whose));
         let listed = async move { listed.await.unwrap_or_else(|_| Err(HostRefusal::Unavailable.into())) };
-        after(listed, |_, listed, _| {
-            let listed = listed?;
-            Ok(TurnList { turns: listed.turns, undo: listed.undo })
-        })
+        after(listed, |_, listed, _| listed)
     }
 }
 
@@ -88,11 +96,7 @@ impl Handler<Ask<RewindTask>> for HostActor {
         };
         let rewound = self.memory.recipient().send(RewindTo { whose, turn });
         let rewound = async move { rewound.await.unwrap_or_else(|_| Err(HostRefusal::Unavailable.into())) };
-        after(rewound, move |actor, done, _| {
-            actor.rewound(&task, done, |turn| {
-                format!("files and conversation were brought back to what they were before turn {turn}")
-            })
-        })
+        after(rewound, move |actor, done, _| actor.rewound(&task, done))
     }
 }
 
@@ -106,10 +110,6 @@ impl Handler<Ask<UndoRewind>> for HostActor {
         };
         let undone = self.memory.recipient().send(UndoLastRewind { whose });
         let undone = async move { undone.await.unwrap_or_else(|_| Err(HostRefusal::Unavailable.into())) };
-        after(undone, move |actor, done, _| {
-            actor.rewound(&task, done, |turn| {
-                format!("files and conversation were brought back to what they were when the rewind to turn {turn} began")
-            })
-        })
+        after(undone, move |actor, done, _| actor.rewound(&task, done))
     }
 }

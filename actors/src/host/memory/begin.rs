@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cofferdam_protocol::host::{EntryKind, TurnRow};
+use cofferdam_protocol::host::{EntryKind, TurnList};
 use cofferdam_protocol::pod::TaskId;
 use cofferdam_protocol::session::Envelope;
 use cofferdam_storage::pod::AgentFile;
@@ -14,7 +14,7 @@ use tokio::sync::OwnedMutexGuard;
 use tokio::time::timeout;
 
 use super::heard::Heard;
-use super::messages::{BeginTurn, Begun, KeptTurns, Remembered, Whose};
+use super::messages::{BeginTurn, Begun, Remembered, Whose};
 use super::store::Recalled;
 use super::turns::{OpenTurn, TurnRecord, Turns};
 use super::{Kept, Slot, apart, past};
@@ -85,7 +85,13 @@ impl Kept {
                 Ok(()) => self.keep_before(&whose, turn).await,
             };
             let record = match kept {
-                Ok(kept) => TurnRecord { kept, ..record },
+                Ok((kept, incomplete)) => {
+                    if !incomplete.is_empty() {
+                        notes
+                            .push(format!("the checkpoint from before this turn is not whole: {incomplete}"));
+                    }
+                    TurnRecord { kept, incomplete, ..record }
+                }
                 Err(why) => {
                     // That this host takes none at all is no news.
                     let told = self
@@ -135,18 +141,10 @@ impl Kept {
     }
 
     /// The turns there were.
-    pub(super) async fn list_turns(&self, whose: &Whose, mut slot: Held) -> Result<KeptTurns, HostFailure> {
+    pub(super) async fn list_turns(&self, whose: &Whose, mut slot: Held) -> Result<TurnList, HostFailure> {
         self.mend(whose, &mut slot, &mut Vec::new()).await?;
         let turns = self.turns(&whose.task).await.map_err(|error| super::rewind::unreadable(&error))?;
-        let row = |record: TurnRecord| TurnRow {
-            turn: record.turn,
-            at: record.at,
-            asked: record.asked,
-            checkpoint: !record.kept.is_empty(),
-            note: record.why,
-        };
-        let undo = turns.undo.map_or(0, |undo| undo.turn);
-        Ok(KeptTurns { turns: turns.turns.into_iter().map(row).collect(), undo })
+        Ok(turns.shown())
     }
 
     /// Finishes what a host that died has left: a rewind, and a turn that did not end.
@@ -183,15 +181,15 @@ impl Kept {
         Ok(())
     }
 
-    /// Takes the checkpoints from before a turn. Returns their name.
-    async fn keep_before(&self, whose: &Whose, turn: u64) -> Result<String, String> {
+    /// Takes the checkpoints from before a turn. Returns their name, and what is not in them as it is.
+    async fn keep_before(&self, whose: &Whose, turn: u64) -> Result<(String, String), String> {
         let Some(trees) = &self.trees else { return Err("this host takes none".to_owned()) };
         let Some(agent) = self.agent_dir(&whose.task) else { return Err("this host takes none".to_owned()) };
         let taken = async {
             let dirs: [&Path; 2] = [&whose.dir, &agent];
             let name = trees.free_name(dirs, &format!("turn-{turn}")).await?;
-            let (files, agent) = tokio::join!(trees.keep(dirs[0], &name), trees.keep(dirs[1], &name));
-            files.and(agent).map(|()| name)
+            let incomplete = trees.keep_both(dirs, &name).await?;
+            Ok((name, incomplete))
         };
         let limit = timeout(self.real(CHECKPOINTS), taken);
         limit.await.unwrap_or_else(|_| Err("it took more than 60 s".to_owned()))

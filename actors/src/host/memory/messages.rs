@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use actix::prelude::Message;
-use cofferdam_protocol::host::{EntryKind, TurnRow};
+use cofferdam_protocol::host::{EntryKind, TurnList, WayBack};
 use cofferdam_protocol::pod::{TaskId, TaskSummary};
 use cofferdam_protocol::session::{Envelope, SessionId};
 
@@ -115,17 +115,8 @@ pub(in crate::host) struct ReadPast(pub(in crate::host) Whose);
 
 /// Asks which turns there were. Sent by `HostActor`.
 #[derive(Clone, Debug, Message)]
-#[rtype(result = "Result<KeptTurns, HostFailure>")]
+#[rtype(result = "Result<TurnList, HostFailure>")]
 pub(in crate::host) struct ListKeptTurns(pub(in crate::host) Whose);
-
-/// The turns there were.
-#[derive(Debug, Default)]
-pub(in crate::host) struct KeptTurns {
-    /// Oldest first.
-    pub(in crate::host) turns: Vec<TurnRow>,
-    /// The turn of the rewind that can be undone; 0: there is none.
-    pub(in crate::host) undo: u64,
-}
 
 /// Brings files, the agent's directory and the conversation back to what they were before a turn. Sent by `HostActor` for a
 /// task whose agent is in no turn. An error that is not an unfinished rewind has
@@ -150,8 +141,10 @@ pub(in crate::host) struct UndoLastRewind {
 /// What was done to go back.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(in crate::host) struct WentBack {
-    /// Before which turn the rewind led; of an undo, the rewind that was taken back.
+    /// Before which turn the rewind led that was made or undone.
     pub(in crate::host) turn: u64,
+    /// What was undone; nothing if it was a rewind.
+    pub(in crate::host) undid: Option<WayBack>,
     /// How many paths in the task's directory were changed.
     pub(in crate::host) changed: u64,
     /// What people should know.

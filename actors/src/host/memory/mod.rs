@@ -34,7 +34,7 @@ use actix::fut::ready;
 use actix::prelude::{
     Actor, ActorFutureExt, AsyncContext, Context, Handler, ResponseActFuture, ResponseFuture, WrapFuture,
 };
-use cofferdam_protocol::host::EntryKind;
+use cofferdam_protocol::host::{EntryKind, TurnList};
 use cofferdam_protocol::session::Envelope;
 use cofferdam_storage::clock::Clock;
 use cofferdam_storage::pod::AgentDirs;
@@ -192,7 +192,7 @@ impl Handler<ReadPast> for MemoryActor {
 }
 
 impl Handler<ListKeptTurns> for MemoryActor {
-    type Result = ResponseFuture<Result<KeptTurns, HostFailure>>;
+    type Result = ResponseFuture<Result<TurnList, HostFailure>>;
 
     fn handle(&mut self, ListKeptTurns(whose): ListKeptTurns, _: &mut Context<Self>) -> Self::Result {
         self.work(

@@ -15,6 +15,7 @@ use cofferdam_storage::pod::AgentFile;
 use tokio::sync::OwnedMutexGuard;
 
 use super::messages::{RewindTo, UndoLastRewind, WentBack, Whose};
+use super::trees::missing;
 use super::turns::{Intent, Undo};
 use super::{Kept, Slot};
 use crate::host::failure::{HostFailure, HostRefusal};
@@ -54,13 +55,13 @@ impl Kept {
         let UndoLastRewind { whose } = undo;
         let notes = self.may_rewind(&whose, &mut slot).await?;
         let turns = self.turns(&whose.task).await.map_err(|error| unreadable(&error))?;
-        let Some(Undo { kept, turn }) = turns.undo else {
+        let Some(Undo { kept, turn, of, .. }) = turns.undo else {
             return Err(
                 HostRefusal::BadRequest("the task has no rewind that could be undone".to_owned()).into()
             );
         };
         let done = self.go(&whose, &mut slot, turns.rewinds, kept, turn, true).await?;
-        Ok(WentBack { notes: [notes, done.notes].concat(), ..done })
+        Ok(WentBack { undid: Some(of), notes: [notes, done.notes].concat(), ..done })
     }
 
     /// Finishes what is unfinished. A turn that runs is in the way, and so is one whose agent nobody holds any more, since the
@@ -92,15 +93,19 @@ impl Kept {
         self.refresh_copy(whose, slot).await?;
         let dirs: [&Path; 2] = [&whose.dir, &agent];
         let keep = trees.free_name(dirs, &format!("rewind-{}", rewinds + 1)).await.map_err(failed)?;
-        let intent = Intent { keep, target, turn, undo, files: false, before: String::new() };
+        let (incomplete, before) = Default::default();
+        let mut intent = Intent { keep, target, turn, undo, incomplete, files: false, before };
         let written = self.write_intent(whose, &intent).await;
         written.map_err(|error| {
             failed(format!("nothing was changed, since that cannot be written down: {error}"))
         })?;
         self.step("rewind.intent").await?;
-        if let Err(failure) = self.keep_all(whose, &intent.keep).await {
-            self.drop_intent(whose).await?;
-            return Err(failure);
+        match self.keep_all(whose, &intent.keep).await {
+            Ok(incomplete) => intent.incomplete = incomplete,
+            Err(failure) => {
+                self.drop_intent(whose).await?;
+                return Err(failure);
+            }
         }
         self.carry_out(whose, slot, intent).await
     }
@@ -117,7 +122,8 @@ impl Kept {
             return self.carry_out(whose, slot, intent).await;
         }
         match self.keep_anew(whose, slot, &intent.keep).await {
-            Ok(keep) => {
+            Ok((keep, incomplete)) => {
+                intent.incomplete = incomplete;
                 let first = replace(&mut intent.keep, keep);
                 if intent.before.is_empty() {
                     intent.before = first;
@@ -133,28 +139,32 @@ impl Kept {
     }
 
     /// Keeps what there is now under a name that is like another one.
-    async fn keep_anew(&self, whose: &Whose, slot: &Slot, name: &str) -> Result<String, HostFailure> {
+    async fn keep_anew(
+        &self,
+        whose: &Whose,
+        slot: &Slot,
+        name: &str,
+    ) -> Result<(String, String), HostFailure> {
         let (Some(trees), Some(agent)) = (&self.trees, self.agent_dir(&whose.task)) else {
             return Err(unfinished("this host takes no checkpoints"));
         };
         self.refresh_copy(whose, slot).await?;
         let keep = trees.free_name([&whose.dir, &agent], name).await.map_err(failed)?;
-        self.keep_all(whose, &keep).await?;
-        Ok(keep)
+        let incomplete = self.keep_all(whose, &keep).await?;
+        Ok((keep, incomplete))
     }
 
-    /// Keeps what there is now.
-    async fn keep_all(&self, whose: &Whose, name: &str) -> Result<(), HostFailure> {
+    /// Keeps what there is now. Says what of it is not kept as it is.
+    async fn keep_all(&self, whose: &Whose, name: &str) -> Result<String, HostFailure> {
         let (Some(trees), Some(agent)) = (&self.trees, self.agent_dir(&whose.task)) else {
             return Err(unfinished("this host takes no checkpoints"));
         };
-        for dir in [whose.dir.as_path(), &agent] {
-            trees.keep(dir, name).await.map_err(|why| {
-                failed(format!("nothing was changed, since what there is cannot be kept: {why}"))
-            })?;
-            self.step("rewind.kept").await?;
-        }
-        Ok(())
+        let cannot = |why| failed(format!("nothing was changed, since what there is cannot be kept: {why}"));
+        let files = trees.keep(&whose.dir, name).await.map_err(cannot)?;
+        self.step("rewind.kept").await?;
+        let agent = trees.keep(&agent, name).await.map_err(cannot)?;
+        self.step("rewind.kept").await?;
+        Ok(missing(&files, &agent))
     }
 
     /// Makes the copy what the conversation is now, since that is what a checkpoint of the agent's directory keeps of it.
@@ -236,12 +246,12 @@ impl Kept {
             }
         }
         self.step("rewind.conversation").await?;
-        let (keep, turn) = (intent.keep, intent.turn);
-        let listed = self.change_turns(&whose.task, move |turns| {
-            turns.rewinds += 1;
-            turns.open = None;
-            turns.undo = Some(Undo { kept: keep, turn });
-        });
+        if !intent.incomplete.is_empty() {
+            done.notes
+                .push(format!("an undo does not bring back all of what there was: {}", intent.incomplete));
+        }
+        let at = self.now_ms().cast_signed();
+        let listed = self.change_turns(&whose.task, move |turns| turns.went_back(intent, at));
         listed.await.map_err(|error| unfinished(&error.to_string()))?;
         self.step("rewind.turns").await?;
         self.drop_intent(whose).await?;

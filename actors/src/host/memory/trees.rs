@@ -29,6 +29,9 @@ impl From<&Ckpt> for Trees {
     }
 }
 
+/// How many paths are named of those that are not in a checkpoint.
+const TOLD: usize = 3;
+
 /// What was done to a directory.
 #[derive(Debug, Default)]
 pub(super) struct Changed {
@@ -48,8 +51,14 @@ impl Trees {
         Ok(names.find(|name| !taken.contains(name)).unwrap_or_default())
     }
 
-    /// Keeps what a directory is like, under a name of which nothing is kept.
-    pub(super) async fn keep(&self, dir: &Path, name: &str) -> Result<(), String> {
+    /// Keeps what directories are like, under a name of which nothing is kept. Says what of it is not kept as it is.
+    pub(super) async fn keep_both(&self, dirs: [&Path; 2], name: &str) -> Result<String, String> {
+        let (files, agent) = tokio::join!(self.keep(dirs[0], name), self.keep(dirs[1], name));
+        Ok(missing(&files?, &agent?))
+    }
+
+    /// Keeps what a directory is like.
+    pub(super) async fn keep(&self, dir: &Path, name: &str) -> Result<Vec<Warning>, String> {
         self.ask(KeepTree { dir: dir.to_owned(), id: name.to_owned(), metadata: None }).await
     }
 
@@ -87,6 +96,26 @@ impl Trees {
             Ok(answer) => answer.map_err(|failure| failure.message),
             Err(_) => Err("whoever takes checkpoints is stopping".to_owned()),
         }
+    }
+}
+
+/// What people are told of what is missing in a checkpoint of the task's directory and the agent's; nothing if nothing is.
+pub(super) fn missing(files: &[Warning], agent: &[Warning]) -> String {
+    let one = |warning: &Warning, whose: &str| {
+        let what = match warning.kind {
+            WarningKind::Unreadable => "could not be read",
+            WarningKind::ChangedWhileRead | WarningKind::LateWrite => "kept changing while it was read",
+            WarningKind::MountPoint => "is a mount, and what is in it was left out",
+            WarningKind::OwnerNotRestored => "has not got its owner or its special bits",
+        };
+        format!("{whose}{} {what}", warning.path)
+    };
+    let files = files.iter().map(|warning| one(warning, ""));
+    let all = files.chain(agent.iter().map(|warning| one(warning, "in the agent's own directory, ")));
+    let all: Vec<String> = all.collect();
+    match all.get(TOLD..).map_or(0, <[String]>::len) {
+        0 => all.join("; "),
+        more => format!("{}; and {more} more", all[..TOLD].join("; ")),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The turns there were, as a file beside the agent's directory: it is not taken back with that, so numbers only grow.
 
+use cofferdam_protocol::host::{TurnList, TurnRow, Undoable, WayBack};
 use cofferdam_protocol::pod::cut;
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +19,8 @@ pub(super) struct Turns {
     pub(super) turns: Vec<TurnRecord>,
     /// The turn that runs, or ran when the host died.
     pub(super) open: Option<OpenTurn>,
+    /// The turn whose end the task is at, if nothing was done since; 0: it had none. Nothing: nobody knows.
+    pub(super) last: Option<u64>,
     /// The checkpoint from before the last rewind, or before that was undone: what undoing it leads to.
     pub(super) undo: Option<Undo>,
     /// How many rewinds there were.
@@ -40,6 +43,10 @@ pub(super) struct TurnRecord {
     pub(super) kept: String,
     /// Why there is none.
     pub(super) why: String,
+    /// What is not in the checkpoint as it was; empty: nothing.
+    pub(super) incomplete: String,
+    /// The turn whose end it began at; 0: it was the first. Nothing: nobody knows.
+    pub(super) after: Option<u64>,
 }
 
 /// A turn that has not ended.
@@ -62,6 +69,14 @@ pub(super) struct Undo {
     pub(super) kept: String,
     /// The turn before which the rewind led.
     pub(super) turn: u64,
+    /// What is undone.
+    pub(super) of: WayBack,
+    /// When it was done, in milliseconds since the epoch.
+    pub(super) at: i64,
+    /// The turn whose end it leads to; 0: to before the first. Nothing: nobody knows.
+    pub(super) last: Option<u64>,
+    /// What is not in the checkpoint as it was; empty: nothing.
+    pub(super) incomplete: String,
 }
 
 impl Turns {
@@ -70,10 +85,63 @@ impl Turns {
         self.gone = false;
         let asked = cut(&record.asked, ASKED).to_owned();
         self.open = Some(OpenTurn { turn: record.turn, told: told.to_owned(), messages: Some(messages) });
+        let after = match self.get(record.turn) {
+            Some(same) if self.last == Some(record.turn) => same.after,
+            _ => self.last.or(self.turns.is_empty().then_some(0)),
+        };
+        self.last = Some(record.turn);
         self.turns.retain(|other| other.turn != record.turn);
-        self.turns.push(TurnRecord { asked, ..record });
+        self.turns.push(TurnRecord { asked, after, ..record });
         let excess = self.turns.len().saturating_sub(TURNS);
         self.turns.drain(..excess);
+    }
+
+    /// The task was brought back. Told again, nothing has happened since.
+    pub(super) fn went_back(&mut self, intent: Intent, at: i64) {
+        let Intent { keep: kept, turn, undo, incomplete, .. } = intent;
+        if self.undo.as_ref().is_some_and(|undo| undo.kept == kept) {
+            return;
+        }
+        let (of, last) = match self.undo.take() {
+            Some(undone) if undo => (undone.of.undone(), undone.last),
+            _ => {
+                let older = self.turns.iter().rev().map(|record| record.turn).find(|other| *other < turn);
+                let after = self.get(turn).and_then(|record| record.after);
+                (WayBack::Rewind, after.or(older).or(Some(0)))
+            }
+        };
+        self.undo = Some(Undo { kept, turn, of, at, last: self.last, incomplete });
+        self.last = last;
+        self.rewinds += 1;
+        self.open = None;
+    }
+
+    /// As people see it.
+    pub(super) fn shown(self) -> TurnList {
+        let row = |record: TurnRecord| TurnRow {
+            turn: record.turn,
+            at: record.at,
+            asked: record.asked,
+            checkpoint: !record.kept.is_empty(),
+            note: record.why,
+            incomplete: record.incomplete,
+            stands: false,
+            after: record.after,
+        };
+        let mut list = TurnList { turns: self.turns.into_iter().map(row).collect(), undo: None };
+        let now = list.line(self.last);
+        list.undo = self.undo.map(|Undo { turn, of, at, last, incomplete, .. }| {
+            let then = list.line(last);
+            let without = |these: &[u64], those: &[u64]| {
+                these.iter().rev().copied().filter(|turn| !those.contains(turn)).collect()
+            };
+            let (brings, takes) = (without(&then, &now), without(&now, &then));
+            Undoable { of, turn, at, brings, takes, incomplete }
+        });
+        for row in &mut list.turns {
+            row.stands = now.contains(&row.turn);
+        }
+        list
     }
 
     /// The record of a turn.
@@ -91,8 +159,11 @@ pub(super) struct Intent {
     pub(super) target: String,
     /// The turn before which that was; of an undo, the one before which the rewind led that is undone.
     pub(super) turn: u64,
-    /// Whether it undoes a rewind.
+    /// Whether it undoes what was done last, a rewind or the undoing of one.
     pub(super) undo: bool,
+    /// What is not in the checkpoint that is taken as it is now; empty: nothing.
+    #[serde(default)]
+    pub(super) incomplete: String,
     /// Whether the task's files are what they are to be. Before that nothing was changed, or at most just that.
     #[serde(default)]
     pub(super) files: bool,

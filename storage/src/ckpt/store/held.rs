@@ -51,7 +51,7 @@ impl Store {
     }
 
     /// The same; and for the daemon itself what is kept.
-    fn workable(&self, peer: &Peer, workspace: &WorkspaceId) -> Result<WorkspaceRow> {
+    pub(super) fn workable(&self, peer: &Peer, workspace: &WorkspaceId) -> Result<WorkspaceRow> {
         match self.registered(workspace)? {
             row if row.kept && peer.is_privileged() => Ok(row),
             _ => self.visible(peer, workspace),

@@ -233,7 +233,7 @@ impl Backend for Store {
 
     fn warnings(&self, peer: &Peer, workspace: &WorkspaceId, snapshot: &SnapshotId) -> Result<Vec<Warning>> {
         let _reading = self.readers.begin();
-        let workspace = self.visible(peer, workspace)?;
+        let workspace = self.workable(peer, workspace)?;
         let row = self.snapshot_row(workspace.key, snapshot)?;
         let (mut manifest, view) = (self.manifest_of(&row)?, View::of(peer));
         let mut shown = Vec::new();

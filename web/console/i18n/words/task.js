@@ -97,7 +97,6 @@ export default {
   'turns.act': ['Go back', '回退'],
   'turns.done': ['As before turn {turn}: {changed} {changed|path|paths} changed', '已恢复到第 {turn} 轮之前：改动了 {changed} 个路径'],
   'turns.undo': ['Undo the rewind', '撤销回退'],
-  'turns.undo.hint': ['The newest rewind, to before turn {turn}, or its undo can be taken back: files and conversation come back.', '可以撤销最近一次回退（第 {turn} 轮之前）或对它的撤销：文件和对话都会恢复。'],
   'turns.undo.rewound': ['Files and conversation are as before turn {turn}. That can be undone.', '文件和对话已恢复到第 {turn} 轮之前。可以撤销。'],
   'turns.undo.undone': ['The rewind to before turn {turn} was undone. That can be taken back, too.', '已撤销到第 {turn} 轮之前的回退。也可以再撤销。'],
   'turns.undo.title': ['Undo the rewind?', '撤销回退？'],

@@ -122,11 +122,21 @@ stub! {
             asked: "do".to_owned(),
             checkpoint: false,
             note: "the disk was full".to_owned(),
+            incomplete: "a could not be read".to_owned(),
+            stands: true,
+            after: Some(0),
         }],
-        undo: 1,
+        undo: Some(Undoable {
+            of: WayBack::Rewind,
+            turn: 1,
+            at: 2,
+            brings: vec![1],
+            takes: vec![2],
+            incomplete: String::new(),
+        }),
     };
-    RewindTask => Rewound { task: task(), turn: 1, changed: 3, notes: vec!["a note".to_owned()] };
-    UndoRewind => Rewound { task: task(), turn: 1, changed: 0, notes: Vec::new() };
+    RewindTask => Rewound { task: task(), turn: 1, undid: None, changed: 3, notes: vec!["a note".to_owned()] };
+    UndoRewind => Rewound { task: task(), turn: 1, undid: Some(WayBack::Rewind), changed: 0, notes: Vec::new() };
 }
 
 impl Handler<GetStatus> for HostStub {

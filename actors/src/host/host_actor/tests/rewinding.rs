@@ -34,7 +34,7 @@ async fn a_task_that_works_or_of_which_nothing_is_kept_is_not_brought_back() {
         assert_eq!(rig.refusal(undo(id)).await.0, code, "{id}");
     }
     let turns = rig.ask(ListTurns { task_id: "ended".to_owned() }).await.unwrap();
-    assert_eq!(turns, TurnList { turns: Vec::new(), undo: 0 });
+    assert_eq!(turns, TurnList { turns: Vec::new(), undo: None });
     assert_eq!(rig.script.said.take(), [""; 0]);
 }
 

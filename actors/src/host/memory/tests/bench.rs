@@ -204,7 +204,7 @@ impl Bench {
         self.ask(UndoLastRewind { whose: self.whose.clone() }).await
     }
 
-    pub(super) async fn turns(&self) -> KeptTurns {
+    pub(super) async fn turns(&self) -> TurnList {
         self.ask(ListKeptTurns(self.whose.clone())).await.unwrap()
     }
 

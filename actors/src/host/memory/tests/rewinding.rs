@@ -1,7 +1,11 @@
 //! Going back, and going forth again.
 
+use std::os::unix::fs::PermissionsExt;
+
+use cofferdam_protocol::host::WayBack::{self, Rewind, Undo};
 use cofferdam_protocol::pod::PodErrorCode;
 use cofferdam_tests::files;
+use cofferdam_tests::mount::Mount;
 
 use super::bench::{Bench, Seen};
 
@@ -73,7 +77,85 @@ async fn numbers_only_grow_and_work_that_was_done_since_is_not_lost_by_an_undo()
         rows,
         [(1, "ask one", true), (2, "ask two", true), (3, "ask three", true), (4, "ask four", true)]
     );
-    assert_eq!(turns.undo, 4);
+    assert_eq!(turns.undo.map(|undo| undo.turn), Some(4));
+}
+
+/// Which turns stand, what can be undone, and which turns come back then and which are taken back.
+async fn known(bench: &Bench) -> (Vec<u64>, Option<(WayBack, u64)>, [Vec<u64>; 2]) {
+    let list = bench.turns().await;
+    let stand = list.turns.iter().filter(|row| row.stands).map(|row| row.turn).collect();
+    let undo = list.undo.as_ref().map(|undo| (undo.of, undo.turn));
+    assert!(list.undo.iter().all(|undo| undo.at > 0), "{list:?}");
+    (stand, undo, list.undo.map(|undo| [undo.brings, undo.takes]).unwrap_or_default())
+}
+
+#[actix::test]
+async fn it_is_known_which_turns_stand_and_what_an_undo_brings_back_and_takes() {
+    let bench = Bench::new().await;
+    three_turns(&bench).await;
+    assert_eq!(known(&bench).await, (vec![1, 2, 3], None, [vec![], vec![]]));
+    assert_eq!(bench.rewind(2).await.unwrap().undid, None);
+    assert_eq!(known(&bench).await, (vec![1], Some((Rewind, 2)), [vec![2, 3], vec![]]));
+    assert_eq!(bench.undo().await.unwrap().undid, Some(Rewind));
+    assert_eq!(known(&bench).await, (vec![1, 2, 3], Some((Undo, 2)), [vec![], vec![2, 3]]));
+    assert_eq!(bench.undo().await.unwrap().undid, Some(Undo));
+    assert_eq!(known(&bench).await, (vec![1], Some((Rewind, 2)), [vec![2, 3], vec![]]));
+    // What was done since goes with an undo, and comes back with the undoing of it.
+    bench.turn(4, "four").await;
+    assert_eq!(known(&bench).await, (vec![1, 4], Some((Rewind, 2)), [vec![2, 3], vec![4]]));
+    bench.undo().await.unwrap();
+    assert_eq!(known(&bench).await, (vec![1, 2, 3], Some((Undo, 2)), [vec![4], vec![2, 3]]));
+    // To before a turn that does not stand.
+    bench.rewind(4).await.unwrap();
+    assert_eq!(known(&bench).await, (vec![1], Some((Rewind, 4)), [vec![2, 3], vec![]]));
+    bench.rewind(3).await.unwrap();
+    assert_eq!(known(&bench).await, (vec![1, 2], Some((Rewind, 3)), [vec![], vec![2]]));
+    // A turn that came to nothing, and the one in its place.
+    bench.begin(5, "in vain").await.unwrap();
+    bench.end(crate::host::memory::Heard::new(5, None)).await;
+    bench.turn(5, "five").await;
+    assert_eq!(known(&bench).await, (vec![1, 2, 5], Some((Rewind, 3)), [vec![], vec![2, 5]]));
+}
+
+#[actix::test]
+async fn of_turns_from_before_it_was_written_down_what_stands_is_as_good_as_known() {
+    let bench = Bench::new().await;
+    three_turns(&bench).await;
+    let path = bench.state("pod/turns/t.json");
+    let mut turns: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    turns.as_object_mut().unwrap().remove("last").unwrap();
+    for turn in turns["turns"].as_array_mut().unwrap() {
+        turn.as_object_mut().unwrap().remove("after").unwrap();
+    }
+    std::fs::write(&path, turns.to_string()).unwrap();
+    assert_eq!(known(&bench).await, (vec![1, 2, 3], None, [vec![], vec![]]));
+    bench.rewind(2).await.unwrap();
+    assert_eq!(known(&bench).await, (vec![1], Some((Rewind, 2)), [vec![2, 3], vec![]]));
+    bench.turn(4, "four").await;
+    assert_eq!(known(&bench).await.0, [1, 4]);
+}
+
+#[actix::test]
+async fn of_what_could_not_be_kept_whole_that_is_known() {
+    let bench = Bench::new().await;
+    bench.turn(1, "one").await;
+    let closed = bench.file("closed");
+    // Root reads whatever it wants to.
+    let (_mounted, incomplete) = match rustix::process::geteuid().is_root() {
+        true => (Some(Mount::tmpfs(&closed, 64)), "closed is a mount, and what is in it was left out"),
+        false => {
+            std::fs::write(&closed, "x").unwrap();
+            std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0)).unwrap();
+            (None, "closed could not be read")
+        }
+    };
+    let notes = bench.turn(2, "two").await;
+    assert_eq!(notes, [format!("the checkpoint from before this turn is not whole: {incomplete}")]);
+    let rows = bench.turns().await.turns;
+    assert_eq!([rows[0].incomplete.as_str(), &rows[1].incomplete], ["", incomplete]);
+    let done = bench.rewind(2).await.unwrap();
+    assert!(done.notes.iter().any(|note| note.ends_with(incomplete)), "{done:?}");
+    assert_eq!(bench.turns().await.undo.unwrap().incomplete, incomplete);
 }
 
 #[actix::test]
@@ -124,7 +206,8 @@ async fn a_host_that_dies_at_any_moment_of_a_rewind_leaves_all_or_nothing_of_it(
         assert!(rewound.is_err() || now == seen[1], "{moment}");
         if now == seen[1] {
             finished += i32::from(died);
-            assert_eq!(turns.undo, 2, "{moment}");
+            let undo = turns.undo.unwrap();
+            assert_eq!((undo.of, undo.turn, &undo.brings[..]), (WayBack::Rewind, 2, &[2, 3][..]), "{moment}");
             bench.undo().await.unwrap();
             assert_eq!(bench.see().await, seen[3], "{moment}");
         }
@@ -194,7 +277,7 @@ async fn what_was_changed_while_the_host_was_down_is_never_lost() {
         std::fs::write(bench.file("edited"), "while it was down").unwrap();
         let edited = bench.see().await;
         bench.restart();
-        assert_eq!(bench.turns().await.undo, 2);
+        assert_eq!(bench.turns().await.undo.unwrap().turn, 2);
         let now = bench.see().await;
         assert_eq!((&now.home, &now.said), (&seen[1].home, &seen[1].said));
         match files {

@@ -27,7 +27,7 @@ async fn with_its_record_everything_goes_and_with_its_files_the_checkpoints() {
     bench.forget(false).await;
     let turns = bench.turns().await;
     assert!(
-        !turns.turns[0].checkpoint && turns.turns[0].note.contains("removed") && turns.undo == 0,
+        !turns.turns[0].checkpoint && turns.turns[0].note.contains("removed") && turns.undo.is_none(),
         "{turns:?}"
     );
     assert!(bench.rewind(1).await.is_err());

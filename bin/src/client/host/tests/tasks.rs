@@ -63,23 +63,33 @@ fn host() -> Stub {
             }
             "previewReturn" => ok(ReturnPreview { text: "it is done\x1b[2J".into(), truncated: false }),
             "returnToMain" => ok(Returned { id: "ipp-ret-1".into(), truncated: false }),
-            "listTurns" => ok(TurnList {
-                turns: [1, 2]
-                    .map(|turn| TurnRow {
-                        turn,
-                        at: NOW,
-                        asked: format!("ask {turn}\x1b"),
-                        checkpoint: true,
-                        note: String::new(),
-                    })
-                    .into(),
-                undo: 0,
+            "listTurns" => ok(TurnList { turns: [1, 2].map(turn).into(), undo: None }),
+            "rewindTask" => {
+                ok(Rewound { task: done, turn: 2, undid: None, changed: 3, notes: vec!["a\x1b note".into()] })
+            }
+            "undoRewind" => ok(Rewound {
+                task: done,
+                turn: 2,
+                undid: Some(WayBack::Rewind),
+                changed: 1,
+                notes: Vec::new(),
             }),
-            "rewindTask" => ok(Rewound { task: done, turn: 2, changed: 3, notes: vec!["a\x1b note".into()] }),
-            "undoRewind" => ok(Rewound { task: done, turn: 2, changed: 1, notes: Vec::new() }),
             other => panic!("{other}"),
         }
     })
+}
+
+fn turn(turn: u64) -> TurnRow {
+    TurnRow {
+        turn,
+        at: NOW,
+        asked: format!("ask {turn}\x1b"),
+        checkpoint: true,
+        note: String::new(),
+        incomplete: String::new(),
+        stands: true,
+        after: Some(turn - 1),
+    }
 }
 
 fn said() -> Transcript {
@@ -104,12 +114,12 @@ fn results_are_told_in_a_line_or_a_few() {
         (&["task", "clean", "done", "--yes"], "Removed: pod-done, its record and its files\n", ""),
         (
             &["task", "rewind", "done", "--turn", "2", "--yes"],
-            "pod-done is what it was before turn 2 (3 paths changed); --undo takes that back\n",
+            "pod-done is what it was before turn 2 (3 paths changed); --undo brings back what there was\n",
             "Note: a\\u{1b} note\n",
         ),
         (
             &["task", "rewind", "done", "--undo", "-y"],
-            "pod-done is what it was before the rewind to turn 2 (1 path changed); --undo takes that back\n",
+            "The rewind of pod-done to before turn 2 is undone (1 path changed); --undo rewinds it again\n",
             "",
         ),
         (&["task", "return", "done", "-y"], "Sent to main-1: ipp-ret-1\n", ""),
@@ -314,6 +324,76 @@ fn cleaning_one_task_says_what_goes_and_what_stays_and_asks() {
             assert_eq!(nobody, ran(1, "", &format!("{plan}{refusal}")));
             assert!(!host.was_asked("cleanup"));
         }
+    }
+}
+
+/// A host with a task of three turns, of which the second and third were taken back and the fourth came since, if there
+/// was a rewind.
+fn rewound(undo: Option<WayBack>) -> Stub {
+    Stub::new(move |method, _| {
+        let turns = vec![
+            turn(1),
+            turn(2),
+            TurnRow { incomplete: "a\x1b could not be read".into(), stands: undo.is_none(), ..turn(3) },
+            TurnRow { after: Some(1), ..turn(4) },
+        ];
+        let undo = undo.map(|of| Undoable {
+            of,
+            turn: 2,
+            at: 0,
+            brings: vec![2, 3],
+            takes: vec![4],
+            incomplete: "b\x1b is a mount".into(),
+        });
+        match method {
+            "getState" => ok(state(&[row("pod-done", TaskStatus::Completed)])),
+            "listTurns" => ok(TurnList { turns, undo }),
+            other => panic!("{other}"),
+        }
+    })
+}
+
+#[test]
+fn before_a_rewind_is_told_what_goes_and_before_an_undo_what_of() {
+    let undo = &["task", "rewind", "done", "--undo"][..];
+    let kept =
+        "  what there is now is kept; --undo brings it back\nBring it back? [y/N] Nothing was changed.\n";
+    let files = "Files and conversation become again what they were just before that.\n\
+                 \u{20} turn 4 is taken back\n\
+                 \u{20} turns 2 to 3 come back\n\
+                 \u{20} not all of it will be as it was: b\\u{1b} is a mount\n";
+    for (of, line, plan) in [
+        (
+            None,
+            &["task", "rewind", "done", "--turn", "3"][..],
+            "pod-done goes back to what it was before turn 3: files and conversation.\n\
+             \u{20} turn 3 was asked: ask 3\\u{1b}\n\
+             \u{20} turns 3 to 4 are taken back\n\
+             \u{20} not all of it will be as it was: a\\u{1b} could not be read\n"
+                .to_owned(),
+        ),
+        (Some(WayBack::Rewind), undo, format!("pod-done: it was rewound to before turn 2. {files}")),
+        (Some(WayBack::Undo), undo, format!("pod-done: the rewind to before turn 2 was undone. {files}")),
+    ] {
+        let told = rewound(of).run_with(line, Input::Typed("\n"));
+        assert_eq!(told, ran(0, "", &format!("{plan}{kept}")), "{line:?}");
+    }
+}
+
+#[test]
+fn where_there_is_nothing_to_go_back_to_nobody_is_asked() {
+    for (line, why) in [
+        (
+            &["task", "rewind", "done", "--undo"][..],
+            "pod-done has no rewind that could be undone; cofferdam task turns shows to which turns it can be rewound",
+        ),
+        (
+            &["task", "rewind", "done", "--turn", "9"],
+            "pod-done has no turn 9 that is known; see cofferdam task turns",
+        ),
+    ] {
+        let told = rewound(None).run_with(line, Input::Typed("y\n"));
+        assert_eq!(told, ran(1, "", &format!("Error: {why}\n")), "{line:?}");
     }
 }
 
