@@ -88,6 +88,9 @@ pub struct PresetChoice {
     /// The tools that have to be allowed for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<String>,
+    /// Those of them that the configuration does not allow now: no task can be started with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lacks: Vec<String>,
     /// Whether its agent can be told more, and resumed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub resumable: bool,

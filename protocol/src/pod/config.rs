@@ -168,6 +168,12 @@ impl Config {
         }
         tools
     }
+
+    /// The part of `needed` that no task may have now.
+    pub fn lacking_tools(&self, needed: &[String]) -> Vec<String> {
+        let allowed = self.effective_tools(Some(needed));
+        needed.iter().filter(|tool| !allowed.contains(tool)).cloned().collect()
+    }
 }
 
 /// The most tools that can be allowed or seen.

@@ -98,8 +98,14 @@ impl Walk<'_> {
         }
         let met = self.names.entry(found.st_ino).or_default();
         *met += 1;
-        *met == found.st_nlink
+        *met == names_of(found)
     }
+}
+
+/// How many names something has. Kernels count them in integers of other widths on other machines.
+#[allow(clippy::useless_conversion, reason = "it is none everywhere")]
+fn names_of(found: &Stat) -> u64 {
+    u64::from(found.st_nlink)
 }
 
 /// The rights of something that lacks what its owner needs to read it.

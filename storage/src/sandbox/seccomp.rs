@@ -10,6 +10,9 @@ use seccompiler::{
 
 use super::failure::{Doing, Result};
 
+/// Not named by libc for every machine: x86-64 has numbers of its own, newer ones have the same.
+const KEXEC_FILE_LOAD: i64 = if cfg!(target_arch = "x86_64") { 320 } else { 294 };
+
 /// Refused whatever the arguments are.
 const NEVER: &[i64] = &[
     // Reads, writes and connects past every filter.
@@ -66,7 +69,7 @@ const NEVER: &[i64] = &[
     libc::SYS_perf_event_open,
     libc::SYS_userfaultfd,
     libc::SYS_kexec_load,
-    libc::SYS_kexec_file_load,
+    KEXEC_FILE_LOAD,
     libc::SYS_init_module,
     libc::SYS_finit_module,
     libc::SYS_delete_module,

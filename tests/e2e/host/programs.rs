@@ -177,7 +177,7 @@ fn presets_can_be_looked_at_and_the_sample_be_used(site: HostSite) {
         );
     }
     assert_eq!((&of("needy")["broken"], &of("needy")["usable"]), (&false.into(), &false.into()));
-    assert_eq!(of("needy")["lacking"], json!(["read", "edit"]));
+    assert_eq!(of("needy")["lacks"], json!(["read", "edit"]));
     let shown = site.ok(&["task", "presets"]);
     assert!(shown.contains("not allowed: read, edit"), "{shown}");
     let refused = site.run(&["task", "run", "anything", "--preset", "nobody"]);

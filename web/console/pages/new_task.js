@@ -37,7 +37,7 @@ export default function NewTaskPage() {
   const usual = host.config?.presetId ?? '';
   const chosen = presetId || usual;
   const preset = presets.find((of) => of.id === chosen);
-  const lacking = (preset?.needs ?? []).filter((tool) => !host.config?.allowedTools.includes(tool));
+  const lacking = preset?.lacks ?? [];
   const unusable =
     (preset?.broken && t('new.broken', { name: oneLine(preset.name), why: oneLine(preset.why ?? '') })) ||
     (lacking.length > 0 && t('new.lacking', { name: oneLine(preset.name), tools: oneLine(lacking.join(', ')) }));

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use actix::prelude::{ActorFutureExt, AsyncContext, Context, Handler, WrapFuture};
 use cofferdam_protocol::host::{CoreState, CoreStatus, HostEvent, TaskRow};
-use cofferdam_protocol::pod::{LeaseId, LogLevel, SandboxPolicy, TaskSummary};
+use cofferdam_protocol::pod::{LeaseId, LogLevel, SandboxPolicy, TaskStatus, TaskSummary};
 
 use super::HostActor;
 use crate::host::agent::Preset;
@@ -29,6 +29,9 @@ pub(super) struct LiveEntry {
     pub(super) begun: bool,
     /// Whether there is an agent.
     pub(super) agent: bool,
+    /// What the task was before somebody took it up without telling it anything. It is shown as that until somebody does:
+    /// who only looks at a task does not run it.
+    pub(super) looked_at: Option<TaskStatus>,
 }
 
 impl LiveTasks {
@@ -44,6 +47,13 @@ impl LiveTasks {
     /// The tasks that have an agent.
     pub(super) fn agents(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter(|(_, entry)| entry.agent).map(|(task, _)| task.as_str())
+    }
+
+    /// Says what a task that is taken up was, if that is only to look at it.
+    pub(super) fn look_at(&mut self, task: &str, before: Option<TaskStatus>) {
+        if let Some(entry) = self.0.get_mut(task) {
+            entry.looked_at = before;
+        }
     }
 
     /// Nothing is held any more; the tasks with whoever held them.
@@ -100,7 +110,7 @@ impl HostActor {
             notices: ctx.address().recipient(),
         };
         let addr = (self.subordinates.live_task)(parts);
-        let entry = LiveEntry { addr, lease: lease.clone(), begun: false, agent: false };
+        let entry = LiveEntry { addr, lease: lease.clone(), begun: false, agent: false, looked_at: None };
         self.live.0.insert(task_id.to_owned(), entry);
         Ok(lease)
     }
@@ -179,15 +189,23 @@ impl HostActor {
 
     /// A task as it is shown.
     pub(super) fn row(&self, task: &TaskSummary) -> TaskRow {
-        let resumable =
-            || self.preset(&task.preset_id).is_some_and(|preset| preset.resumable && preset.broken.is_none());
+        let mut task = task.clone();
+        if let Some(before) = self.live.get(&task.id).and_then(|entry| entry.looked_at)
+            && task.status == TaskStatus::Starting
+        {
+            task.status = before;
+        }
+        let resumable = || {
+            self.preset(&task.preset_id)
+                .is_some_and(|preset| (preset.resumable || has_not_begun(&task)) && preset.broken.is_none())
+        };
         TaskRow {
             live: self.live.has_agent(&task.id),
             can_resume: task.status.is_terminal()
                 && !task.legacy
                 && self.cache.has_directory(&task.id)
                 && resumable(),
-            task: task.clone(),
+            task,
         }
     }
 
@@ -216,6 +234,11 @@ impl HostActor {
     pub(super) fn core_answers(&self) -> bool {
         matches!(self.cache.core.status, CoreStatus::Ready | CoreStatus::Mismatch)
     }
+}
+
+/// Whether a task ended before anything of it began, such as one that waited when the daemon was restarted.
+pub(super) fn has_not_begun(task: &TaskSummary) -> bool {
+    task.status.is_terminal() && task.turns == 0
 }
 
 impl Handler<LiveNotice> for HostActor {

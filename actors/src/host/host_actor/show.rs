@@ -107,6 +107,7 @@ impl HostActor {
             broken: preset.broken.is_some(),
             why: preset.broken.clone().unwrap_or_default(),
             needs: preset.needs.clone(),
+            lacks: self.cache.config().map(|config| config.lacking_tools(&preset.needs)).unwrap_or_default(),
             resumable: preset.resumable,
         };
         State {

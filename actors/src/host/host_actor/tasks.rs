@@ -46,11 +46,7 @@ impl HostActor {
         if let Some(why) = &preset.broken {
             return Err(HostRefusal::Config(format!("the preset {id} cannot be used: {why}")));
         }
-        let writes = |tool: &str| tool == "write" || tool == "edit";
-        let allowed =
-            |tool: &&String| config.allowed_tools.contains(tool) && (config.allow_writes || !writes(tool));
-        let lacking: Vec<&str> =
-            preset.needs.iter().filter(|tool| !allowed(tool)).map(String::as_str).collect();
+        let lacking = config.lacking_tools(&preset.needs);
         match lacking.is_empty() {
             true => Ok(preset.clone()),
             false => Err(HostRefusal::Config(format!(

@@ -147,6 +147,7 @@ impl LiveTask {
             }
             State::Waiting { .. } | State::Idle | State::Gone | State::Leaving(_) => {}
         }
+        self.give_slot_back(None, ctx);
         self.enter(EntryKind::Note, &format!("the agent is gone: {message}"));
         let _ = replace(&mut self.state, State::Gone);
         self.set_live(false);

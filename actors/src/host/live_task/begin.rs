@@ -44,6 +44,7 @@ impl LiveTask {
     fn prepare(&mut self, begin: Begin, reply: Answer<HostFailure>, ctx: &mut Context<Self>) {
         self.facts = Facts::of(&begin.task, &tools(&begin), self.facts.last_turn);
         let resume = begin.resume;
+        self.resumed = resume;
         let former = replace(&mut self.had_agent, true);
         let work = self.parts.clone().prepare(begin, former, ctx.address().recipient());
         let work = ctx.spawn(work.into_actor(self).map(|outcome, actor, ctx| match outcome {
@@ -83,7 +84,6 @@ impl LiveTask {
             self.line.close();
         }
         match why {
-            // A task that was only looked at gets its status back by itself.
             Unready::Cancelled | Unready::Released if resume => {}
             Unready::Cancelled | Unready::Released => self.settle_unbegun(ctx),
             why => {
@@ -94,6 +94,7 @@ impl LiveTask {
                 }
             }
         }
+        self.give_slot_back(None, ctx);
         self.enter(EntryKind::Note, &failure.message);
         let _ = reply.send(Err(failure));
         self.leave(ctx);

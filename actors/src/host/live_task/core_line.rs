@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use actix::prelude::{ActorFutureExt, AsyncContext, Context, WrapFuture};
 use cofferdam_protocol::pod::{
-    Method, PodErrorCode, TaskSetAvailableTools, TaskSetError, TaskSetLastText, TaskTurnEnded,
-    TaskTurnStarted,
+    Method, PodErrorCode, TaskCancel, TaskSetAvailableTools, TaskSetError, TaskSetLastText, TaskSummary,
+    TaskTurnEnded, TaskTurnStarted,
 };
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
@@ -38,6 +38,8 @@ pub(super) enum Order {
     Tools(Vec<String>),
     /// A turn ended.
     TurnEnded(Ended),
+    /// No turn begins for now; with who hears what the task is then.
+    GiveBack(Option<oneshot::Sender<Box<TaskSummary>>>),
     /// The agent could not be had.
     Error {
         /// What kind.
@@ -143,6 +145,9 @@ fn is_passing(failure: &Failure) -> bool {
 impl LiveTask {
     /// Tells the core something, after everything before it.
     pub(super) fn tell_core(&mut self, order: Order, ctx: &mut Context<Self>) {
+        if matches!(order, Order::TurnStarted(_) | Order::GiveBack(_)) {
+            self.resumed = false;
+        }
         self.line.put(order);
         self.tell_next(ctx);
     }
@@ -200,6 +205,14 @@ impl LiveParts {
                 self.ask(TaskSetAvailableTools { task_id, lease_id, tools }).await.map(drop)
             }
             Order::TurnEnded(ended) => self.end_turn(ended).await,
+            // Of a task that was only resumed nothing runs, and the core makes it what it was (G33).
+            Order::GiveBack(reply) => {
+                let task = self.ask(TaskCancel { task_id }).await?.task;
+                if let Some(reply) = reply {
+                    let _ = reply.send(Box::new(task));
+                }
+                Ok(())
+            }
             Order::Error { code, message } => {
                 self.ask(TaskSetError { task_id, lease_id, code, message }).await.map(drop)
             }

@@ -138,6 +138,7 @@ impl LiveTask {
             State::Waiting { .. } | State::Preparing(_) | State::Gone | State::Leaving(_) => return,
         }
         self.answer_before(Err(HostRefusal::NotResumable("the agent is gone".to_owned()).into()));
+        self.give_slot_back(None, ctx);
         self.dispose_and_remember(ctx);
         self.enter(EntryKind::Note, note);
         self.warn(format!("task {}: {note}", self.parts.task_id));

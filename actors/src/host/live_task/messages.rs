@@ -14,6 +14,7 @@ mailboxes! {
     pub(in crate::host) struct LiveTaskAddr {
         begin: Begin,
         tell: Tell,
+        give_back_slot: GiveBackSlot,
         cancel: Cancel,
         expired: Expired,
         release: Release,
@@ -47,6 +48,13 @@ pub(in crate::host) struct Tell {
     /// What.
     pub(in crate::host) text: String,
 }
+
+/// Gives the slot of a task back that was resumed and not told anything: until somebody does, it is what it was before. Sent by
+/// `HostActor`, once the agent is ready. The reply is the task after that, once it is durable; nothing if a turn runs, or if
+/// the core cannot be told, which does the same by itself after a minute.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "Option<TaskSummary>")]
+pub(in crate::host) struct GiveBackSlot;
 
 /// Cancels the turn that runs, or that is about to begin: an agent that is not ready yet is ended, and the actor with it. Sent
 /// by `HostActor`, after the core was told.

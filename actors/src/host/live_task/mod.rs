@@ -11,7 +11,7 @@
 //! ```
 //!
 //! - `state`: the picture as a type; `messages`: what comes and what is said;
-//! - `begin`, `prepare`: from a slot to an agent that can be told something; `tell`: a turn begins;
+//! - `begin`, `prepare`: from a slot to an agent that can be told something; `tell`: a turn begins; `slot`: none does;
 //! - `agent`: what an agent does; `limits`: what ends its turn before it does;
 //! - `core_line`: what the core is told, one thing after the other; `heartbeat`: that the lease is kept;
 //! - `leave`: how it ends; `transcript`: what people are shown of it; `remember`: what is kept of a turn.
@@ -30,6 +30,7 @@ mod limits;
 mod messages;
 mod prepare;
 mod remember;
+mod slot;
 mod state;
 mod tell;
 #[cfg(test)]
@@ -117,6 +118,8 @@ pub(super) struct LiveTask {
     live: bool,
     /// Whether there ever was one: then something of it may still be there.
     had_agent: bool,
+    /// Whether it was resumed, and no turn has begun since.
+    resumed: bool,
     /// What the core is told.
     line: CoreLine,
     /// Whether a heartbeat waits for its answer.
@@ -136,6 +139,7 @@ impl LiveTask {
             facts: Facts::default(),
             live: false,
             had_agent: false,
+            resumed: false,
             line: CoreLine::default(),
             beating: false,
             entries: Entries::default(),

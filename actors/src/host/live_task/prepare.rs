@@ -24,8 +24,6 @@ use crate::pod::Failure;
 
 /// The most tools that are told to the core (spec §5).
 const MAX_TOOLS: usize = 256;
-/// Tools that write files; not for a task that may not.
-const WRITERS: [&str; 2] = ["write", "edit"];
 
 /// An agent that can be told something.
 #[derive(Debug)]
@@ -131,10 +129,9 @@ pub(in crate::host) fn failed(message: String) -> HostFailure {
     HostFailure { code: PodErrorCode::Internal.into(), message, data: serde_json::Value::Null }
 }
 
-/// The tools a task's agent may use.
+/// The tools a task's agent may use: those it was started with, as far as they are still allowed.
 pub(super) fn tools(begin: &Begin) -> Vec<String> {
-    let allowed = |tool: &&String| begin.config.allow_writes || !WRITERS.contains(&tool.as_str());
-    begin.task.allow.iter().filter(allowed).cloned().collect()
+    begin.config.effective_tools(Some(&begin.task.allow))
 }
 
 impl LiveParts {

@@ -107,6 +107,7 @@ impl LiveTask {
             }
             self.enter(EntryKind::Note, &message);
             let gone = error == AgentError::Gone;
+            self.give_slot_back(None, ctx);
             let _ = replace(&mut self.state, if gone { State::Gone } else { State::Idle });
             if gone {
                 self.set_live(false);
@@ -130,6 +131,7 @@ impl LiveTask {
             let code = "NOT_KEPT".to_owned();
             self.tell_core(Order::Error { code, message: why.to_owned() }, ctx);
         }
+        self.give_slot_back(None, ctx);
         self.enter(EntryKind::Note, why);
         self.state = State::Idle;
     }

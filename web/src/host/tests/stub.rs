@@ -325,6 +325,7 @@ fn state() -> State {
             broken: false,
             why: "not found".to_owned(),
             needs: vec!["bash".to_owned()],
+            lacks: vec!["bash".to_owned()],
             resumable: true,
         }],
         sandbox: SandboxVerdict::default(),

@@ -142,6 +142,14 @@ impl Handler<Tell> for MockLive {
     }
 }
 
+impl Handler<GiveBackSlot> for MockLive {
+    type Result = actix::MessageResult<GiveBackSlot>;
+    fn handle(&mut self, _: GiveBackSlot, _: &mut Context<Self>) -> Self::Result {
+        let answer = self.script.hear("give back", &json!(self.task)).unwrap_or_default();
+        actix::MessageResult(serde_json::from_value(answer).unwrap())
+    }
+}
+
 impl Handler<Cancel> for MockLive {
     type Result = ();
     fn handle(&mut self, cancel: Cancel, _: &mut Context<Self>) {

@@ -59,6 +59,13 @@ async fn a_state_lists_the_newest_first_and_cuts_what_a_list_has_no_room_for() {
         state.preset_choices.iter().map(|choice| (choice.id.as_str(), choice.broken)).collect();
     assert_eq!(presets, [("one", false), ("writer", false), ("broken", true), ("forgetful", false)]);
     assert_eq!((state.build, state.store_path.as_str()), (2, "/state/pod.db"));
+    let lacks =
+        |state: State| -> Vec<_> { state.preset_choices.into_iter().map(|preset| preset.lacks).collect() };
+    assert!(lacks(state).iter().all(Vec::is_empty));
+    let read_only = json!({"config": Config { allow_writes: false, ..config() }, "messages": []});
+    rig.script.answer("config.set", read_only);
+    rig.ask(SetConfig { patch: serde_json::Map::new() }).await.unwrap();
+    assert_eq!(lacks(rig.state("").await)[1], ["write"], "though it is ticked");
 }
 
 fn export(id: &str, mode: &str, items: usize) -> Value {

@@ -205,6 +205,62 @@ async fn a_resumed_task_is_live_when_its_agent_is_and_is_not_resumed_twice() {
 }
 
 #[actix::test]
+async fn a_task_that_is_only_looked_at_is_shown_as_what_it_was() {
+    let rig = Rig::with(vec![task("a", TaskStatus::Failed)]).await;
+    let mut heard = rig.listener(None, 8).await;
+    rig.script.answer("give back", json!(task("a", TaskStatus::Failed)));
+    let opened = rig.ask(OpenTask { task_id: "a".to_owned() }).await.unwrap();
+    assert_eq!(opened.task.task.status, TaskStatus::Failed);
+    let lease = rig.lease_of("task.reattach");
+    assert_eq!(rig.script.said.take().last().unwrap(), "give back \"a\"");
+    // What the core says on the way, and what it says when the task is told something.
+    rig.changed(task("a", TaskStatus::Starting)).await;
+    rig.agent("a", &lease, true).await;
+    rig.changed(task("a", TaskStatus::Failed)).await;
+    rig.changed(task("a", TaskStatus::Running)).await;
+    let mut shown = Vec::new();
+    while let Ok(event) = heard.try_recv() {
+        if let HostEvent::TaskChanged { task, .. } = &*event {
+            shown.push(task.task.status);
+        }
+    }
+    let shown: Vec<_> = shown.iter().map(|status: &TaskStatus| status.as_str()).collect();
+    assert_eq!(shown, ["failed", "failed", "failed", "running"]);
+
+    // Whoever tells it something runs it, from the beginning.
+    rig.changed(task("a", TaskStatus::Failed)).await;
+    rig.agent("a", &lease, false).await;
+    rig.ask(FollowUp { task_id: "a".to_owned(), text: "more".to_owned() }).await.unwrap();
+    rig.changed(task("a", TaskStatus::Starting)).await;
+    assert_eq!(rig.state("").await.tasks[0].task.status, TaskStatus::Starting);
+    assert!(!rig.script.said.take().contains(&"give back \"a\"".to_owned()));
+}
+
+#[actix::test]
+async fn what_waited_when_all_was_restarted_begins_when_it_is_resumed_and_not_when_it_is_looked_at() {
+    let mut waited = task("w", TaskStatus::Interrupted);
+    (waited.turns, waited.preset_id) = (0, "forgetful".to_owned());
+    let rig = Rig::with(vec![waited, task("r", TaskStatus::Running)]).await;
+    let opened = rig.ask(OpenTask { task_id: "w".to_owned() }).await.unwrap();
+    assert_eq!((opened.live, opened.resume_error, opened.task.can_resume), (false, None, true));
+    assert_eq!(rig.script.said.take(), [""; 0]);
+
+    let full = Config { max_concurrent: 1, ..config() };
+    rig.script.answer("config.set", json!({"config": full, "messages": []}));
+    rig.ask(SetConfig { patch: serde_json::Map::new() }).await.unwrap();
+    let resume = || ResumeTask { task_id: "w".to_owned() };
+    let (code, message) = rig.refusal(resume()).await;
+    assert!(code == "TASK_BUSY" && message.contains("(1)"), "{message}");
+    rig.changed(task("r", TaskStatus::Completed)).await;
+    rig.script.said.take();
+    rig.ask(resume()).await.unwrap();
+    let said = rig.script.said.take();
+    assert_eq!(said[0], "hold w forgetful");
+    assert!(said[1].starts_with("task.reattach"), "{said:?}");
+    assert_eq!(said[2..], ["begin [\"w\",[false,false,\"main@\"]]"]);
+}
+
+#[actix::test]
 async fn of_two_who_resume_a_task_at_the_same_time_one_does_and_the_other_is_told_so() {
     let rig = Rig::with(vec![task("a", TaskStatus::Completed)]).await;
     let resume = || ResumeTask { task_id: "a".to_owned() };
@@ -217,7 +273,8 @@ async fn of_two_who_resume_a_task_at_the_same_time_one_does_and_the_other_is_tol
     let said = rig.script.said.take();
     assert_eq!(said[0], "hold a one");
     assert!(said[1].starts_with("task.reattach"), "{said:?}");
-    assert_eq!(said[2..], ["begin [\"a\",[false,true,\"main@\"]]"], "held once, and not let go");
+    let once = ["begin [\"a\",[false,true,\"main@\"]]", "give back \"a\""];
+    assert_eq!(said[2..], once, "held once, and not let go");
 }
 
 #[actix::test]
@@ -255,7 +312,10 @@ async fn a_task_whose_agent_is_gone_is_resumed_under_the_lease_that_is_kept() {
     rig.ask(ResumeTask { task_id: id.clone() }).await.unwrap();
     let said = rig.script.said.take();
     assert_eq!(said[0], format!("task.reattach {{\"leaseId\":\"{lease}\",\"taskId\":\"{id}\"}}"));
-    assert_eq!(said[1..], [format!("begin [\"{id}\",[false,true,\"main@\"]]")]);
+    assert_eq!(
+        said[1..],
+        [format!("begin [\"{id}\",[false,true,\"main@\"]]"), format!("give back \"{id}\"")]
+    );
 }
 
 #[actix::test]

@@ -4,7 +4,7 @@ use cofferdam_protocol::pod::{PodErrorCode, Probe, SandboxProbeMode, TaskStatus}
 
 use super::bench::{Bench, SESSION, policy};
 use crate::host::agent::{AgentError, AgentEvent};
-use crate::host::live_task::Begin;
+use crate::host::live_task::{Begin, GiveBackSlot};
 use crate::host::{HostFailure, MainSession};
 
 const CHECK: &str = r#"task.setSandboxCheck {"check":{"at":7,"fsDenied":true,"mode":"workspace-write","note":"","probe":"denied","root":"/root"}}"#;
@@ -66,6 +66,39 @@ async fn an_agent_that_goes_on_with_its_conversation_gets_no_turn() {
     assert_eq!(bench.started().turns, 3);
     bench.tell("go on").await.unwrap();
     assert_eq!(bench.take(), ["agent: told go on"]);
+}
+
+#[actix::test]
+async fn a_slot_is_given_back_once_and_not_under_a_turn() {
+    let bench = Bench::new();
+    let resumed = Begin { resume: true, ..bench.message() };
+    bench.task.send(resumed.clone()).await.unwrap().unwrap();
+    bench.take();
+    bench.shows(|task| task.status = TaskStatus::Completed);
+    let task = bench.task.send(GiveBackSlot).await.unwrap();
+    assert_eq!(task.map(|task| task.status), Some(TaskStatus::Completed));
+    assert_eq!(bench.task.send(GiveBackSlot).await.unwrap(), None);
+    assert_eq!(bench.take(), ["task.cancel"]);
+
+    // Told something at once: a cancellation would be that of its turn.
+    let bench = Bench::new();
+    bench.task.send(resumed.clone()).await.unwrap().unwrap();
+    bench.tell("go on").await.unwrap();
+    bench.agent(AgentEvent::TurnStarted { turn: 1 }).await;
+    assert_eq!(bench.task.send(GiveBackSlot).await.unwrap(), None);
+    bench
+        .agent(AgentEvent::TurnEnded { turn: 1, reason: "completed".to_owned(), error: String::new() })
+        .await;
+    assert_eq!(bench.task.send(GiveBackSlot).await.unwrap(), None);
+    let said = bench.take();
+    assert!(!said.contains(&"task.cancel".to_owned()), "{said:?}");
+
+    // Told something that it does not take.
+    let bench = Bench::new();
+    bench.task.send(resumed).await.unwrap().unwrap();
+    bench.follow_up_fails(AgentError::Busy);
+    bench.tell("go on").await.unwrap_err();
+    assert_eq!(bench.take().last().unwrap(), "task.cancel");
 }
 
 #[actix::test]
@@ -145,6 +178,7 @@ async fn an_agent_that_does_not_start_fails_the_task_and_says_why() {
         bench.settle().await;
         let said = bench.take();
         assert!(!said.iter().any(|line| line.starts_with("task.setError")), "{said:?}");
+        assert!(said.contains(&"task.cancel".to_owned()), "its slot is given back: {said:?}");
         assert_eq!(said[said.len() - 2..], ["agent: dispose", "ended"]);
     }
 }

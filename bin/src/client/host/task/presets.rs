@@ -33,8 +33,6 @@ struct Row<'a> {
     chosen: bool,
     /// Whether a task can be started with it.
     usable: bool,
-    /// The tools it needs and that are not allowed.
-    lacking: Vec<&'a str>,
 }
 
 impl Presets {
@@ -66,21 +64,10 @@ fn rows(state: &State) -> Vec<Row<'_>> {
     state
         .preset_choices
         .iter()
-        .map(|preset| {
-            let allowed = |tool: &str| {
-                state.config.as_ref().is_none_or(|config| {
-                    let writes = tool == "write" || tool == "edit";
-                    config.allowed_tools.iter().any(|name| name == tool) && (config.allow_writes || !writes)
-                })
-            };
-            let lacking: Vec<_> =
-                preset.needs.iter().map(String::as_str).filter(|tool| !allowed(tool)).collect();
-            Row {
-                chosen: state.config.as_ref().is_some_and(|config| config.preset_id == preset.id),
-                usable: !preset.broken && lacking.is_empty(),
-                lacking,
-                preset,
-            }
+        .map(|preset| Row {
+            chosen: state.config.as_ref().is_some_and(|config| config.preset_id == preset.id),
+            usable: !preset.broken && preset.lacks.is_empty(),
+            preset,
         })
         .collect()
 }
@@ -91,7 +78,7 @@ fn as_table(rows: &[Row<'_>]) -> String {
     }
     let mut lines = vec![["", "PRESET", "NAME", "TURNS", "NEEDS", "STATE"].map(str::to_owned)];
     lines.extend(rows.iter().map(|row| {
-        let state = match (row.preset.broken, row.lacking.as_slice()) {
+        let state = match (row.preset.broken, row.preset.lacks.as_slice()) {
             (true, _) => format!("cannot be used: {}", one_line(&row.preset.why)),
             (false, []) => "usable".to_owned(),
             (false, lacking) => {
@@ -118,13 +105,14 @@ mod tests {
     use super::*;
     use crate::client::host::testing::state;
 
-    fn choice(id: &str, needs: &[&str], why: &str) -> PresetChoice {
+    fn choice(id: &str, needs: &[&str], lacks: &[&str], why: &str) -> PresetChoice {
         PresetChoice {
             id: id.to_owned(),
             name: id.to_uppercase(),
             broken: !why.is_empty(),
             why: why.to_owned(),
             needs: needs.iter().map(|tool| (*tool).to_owned()).collect(),
+            lacks: lacks.iter().map(|tool| (*tool).to_owned()).collect(),
             resumable: id == "a",
         }
     }
@@ -133,21 +121,16 @@ mod tests {
     fn the_table_says_what_can_be_used_and_why_not() {
         let mut state = state(&[]);
         state.preset_choices = vec![
-            choice("a", &["bash"], ""),
-            choice("b", &["read", "edit"], ""),
-            choice("c", &[], "no\x1b program"),
+            choice("a", &["bash"], &[], ""),
+            choice("b", &["bash", "edit"], &["edit"], ""),
+            choice("c", &[], &[], "no\x1b program"),
         ];
-        state.config = Some(Config {
-            preset_id: "a".to_owned(),
-            allowed_tools: vec!["bash".to_owned(), "edit".to_owned()],
-            allow_writes: false,
-            ..Config::default()
-        });
+        state.config = Some(Config { preset_id: "a".to_owned(), ..Config::default() });
         assert_eq!(
             as_table(&rows(&state)),
             "   PRESET  NAME  TURNS  NEEDS      STATE\n\
              *  a       A     any    bash       usable\n\
-             \x20  b       B     one    read,edit  not allowed: read, edit (allowedTools, allowWrites)\n\
+             \x20  b       B     one    bash,edit  not allowed: edit (allowedTools, allowWrites)\n\
              \x20  c       C     -      -          cannot be used: no\\u{1b} program"
         );
         assert!(as_table(&[]).starts_with("No presets"));

@@ -1,4 +1,4 @@
-//! Give an ended task its agent again.
+//! Give an ended task its agent again, or begin one that has not begun.
 
 use clap::Args;
 use cofferdam_protocol::host::ResumeTask;

@@ -40,6 +40,9 @@ pub(super) fn as_lines(row: &TaskRow, offset: Offset) -> String {
     };
     let agent = match (row.live, row.can_resume) {
         (true, _) => "there; cofferdam task tell gives it more to do",
+        (false, true) if task.turns == 0 => {
+            "none yet: the task has not begun; cofferdam task resume begins it"
+        }
         (false, true) => "gone; cofferdam task resume brings it back",
         (false, false) => "gone",
     };
@@ -107,7 +110,7 @@ mod tests {
             "Task:         pod-1\n\
              Status:       failed\n\
              Error:        it broke\\n\\u{1b}[2J\n\
-             Agent:        gone; cofferdam task resume brings it back\n\
+             Agent:        none yet: the task has not begun; cofferdam task resume begins it\n\
              Label:        -\n\
              Directory:    /pods/pod-1\n\
              Main session: -\n\
