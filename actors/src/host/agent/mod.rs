@@ -69,7 +69,7 @@ pub struct StartAgent {
     pub agent_dir: Option<PathBuf>,
     /// Whether it goes on with the conversation that is there.
     pub resume: bool,
-    /// How many turns the conversation had so far: the next turn has the number after that, unless the agent counts otherwise.
+    /// The number of the last turn that is known of: the next turn has the number after that, unless the agent counts otherwise.
     pub turns: u64,
     /// Who hears what it does.
     pub events: Recipient<AgentEvent>,

@@ -46,7 +46,7 @@ impl LiveTask {
         let resume = begin.resume;
         self.resumed = resume;
         let former = replace(&mut self.had_agent, true);
-        let work = self.parts.clone().prepare(begin, former, ctx.address().recipient());
+        let work = self.parts.clone().prepare(begin, self.facts.last_turn, former, ctx.address().recipient());
         let work = ctx.spawn(work.into_actor(self).map(|outcome, actor, ctx| match outcome {
             Ok(ready) => actor.ready(ready, ctx),
             Err(why) => actor.give_up(&why, ctx),
@@ -60,6 +60,7 @@ impl LiveTask {
             return;
         };
         self.facts.available = ready.available;
+        self.facts.last_turn = self.facts.last_turn.max(ready.last_turn);
         self.entries.begin_with(ready.past);
         self.set_live(true);
         for note in &ready.notes {

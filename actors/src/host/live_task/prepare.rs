@@ -34,6 +34,8 @@ pub(super) struct Ready {
     pub(super) available: Vec<String>,
     /// What people should know of how it was made ready.
     pub(super) notes: Vec<String>,
+    /// The last turn that is known of; 0: none is.
+    pub(super) last_turn: u64,
     /// What was said and done before.
     pub(super) past: Vec<(EntryKind, String)>,
 }
@@ -135,10 +137,12 @@ pub(super) fn tools(begin: &Begin) -> Vec<String> {
 }
 
 impl LiveParts {
-    /// Makes an agent ready. One from before is ended first.
+    /// Makes an agent ready, which counts on from the last turn that was `seen`, or is known of. One from before is ended
+    /// first.
     pub(super) async fn prepare(
         self,
         begin: Begin,
+        seen: u64,
         former: bool,
         events: Recipient<AgentEvent>,
     ) -> Result<Ready, Unready> {
@@ -152,12 +156,14 @@ impl LiveParts {
         if former && timeout(self.real(PATIENCE), self.dispose()).await.is_err() {
             return Err(Unready::Occupied);
         }
-        let Remembered { dir, past, unreadable, notes: of_memory } = self.remembered(&begin.task).await;
+        let remembered = self.remembered(&begin.task).await;
+        let Remembered { dir, past, last_turn, unreadable, notes: of_memory } = remembered;
+        let last_turn = last_turn.max(seen);
         if let Some(why) = unreadable.filter(|_| begin.resume) {
             return Err(Unready::Unreadable(why));
         }
         let context = self.read_context(&begin).await;
-        let agent = self.start_agent(&begin, &policy, tools, dir, &context, events).await?;
+        let agent = self.start_agent(&begin, &policy, tools, (dir, last_turn), &context, events).await?;
         let (task, available) = self.tell_ready(&begin, &agent).await?;
         let notes = of_memory.into_iter().chain([context.note, sandbox_note(&agent.check)]);
         let notes = notes.filter(|note| !note.is_empty()).collect();
@@ -170,7 +176,7 @@ impl LiveParts {
             }
             false => task,
         };
-        Ok(Ready { task, available, notes, past })
+        Ok(Ready { task, available, notes, last_turn, past })
     }
 
     fn check_preset(&self, tools: &[String]) -> Result<(), Unready> {
@@ -221,7 +227,7 @@ impl LiveParts {
         begin: &Begin,
         policy: &SandboxPolicy,
         tools: Vec<String>,
-        agent_dir: Option<PathBuf>,
+        (agent_dir, turns): (Option<PathBuf>, u64),
         context: &ReadContext,
         events: Recipient<AgentEvent>,
     ) -> Result<ReadyAgent, Unready> {
@@ -240,7 +246,7 @@ impl LiveParts {
             tools,
             agent_dir,
             resume: begin.resume,
-            turns: u64::try_from(begin.task.turns).unwrap_or(0),
+            turns,
             events,
         };
         match timeout(self.real(START_LIMIT), self.backend(start)).await {

@@ -37,6 +37,8 @@ impl Kept {
             Ok(dir) => ready.dir = dir,
             Err(error) => ready.notes.push(format!("the agent has no directory of its own: {error}")),
         }
+        // One that cannot be read was mentioned.
+        ready.last_turn = self.turns(&whose.task).await.map_or(0, |turns| turns.highest());
         let recalled = self.recall(whose, &slot).await;
         let trouble = trouble(&recalled);
         match recalled.conversation {

@@ -68,6 +68,8 @@ pub(in crate::host) struct Remembered {
     pub(in crate::host) dir: Option<PathBuf>,
     /// What was said and done before, oldest first.
     pub(in crate::host) past: Vec<(EntryKind, String)>,
+    /// The last turn that is known of; 0: none is.
+    pub(in crate::host) last_turn: u64,
     /// Why the conversation cannot be gone on with: it is stored, and cannot be read.
     pub(in crate::host) unreadable: Option<String>,
     /// What people should know.

@@ -144,6 +144,11 @@ impl Turns {
         list
     }
 
+    /// The highest number a turn has had; 0: there was none.
+    pub(super) fn highest(&self) -> u64 {
+        self.turns.iter().map(|record| record.turn).max().unwrap_or(0)
+    }
+
     /// The record of a turn.
     pub(super) fn get(&self, turn: u64) -> Option<&TurnRecord> {
         self.turns.iter().find(|record| record.turn == turn)

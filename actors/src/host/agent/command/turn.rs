@@ -31,11 +31,14 @@ impl Handler<FollowUpAgent> for CommandBackend {
         let facts = agent.facts.clone();
         let begins = agent.next == 1;
         let mut job = self.parts.turn(&facts, begins, prompt.clone())?;
-        // After a rewind to its beginning an agent that keeps its conversation at home has none to go on with. That the host has
-        // none does not say that: somebody may have removed that one alone. Nor does a home with nothing in it: the agent may
+        // After a rewind to its beginning, or the host's death in its first turn, an agent that keeps its conversation at home has
+        // none to go on with. That the host has none does not say that: somebody may have removed that one alone. Nor does a home with nothing in it: the agent may
         // keep its conversation elsewhere, if there is one.
-        let anew = match (facts.home, conversation) {
-            (Some(home), None) if !begins => {
+        let answered = conversation.is_some_and(|conversation| {
+            conversation.messages.iter().any(|message| message.role == "assistant")
+        });
+        let anew = match facts.home {
+            Some(home) if !begins && !answered => {
                 let first = self.parts.turn(&agent.facts, true, prompt);
                 first.ok().map(|first| (home, facts.preset.from_home.clone(), first))
             }

@@ -5,7 +5,9 @@ use cofferdam_protocol::pod::{PodErrorCode, Probe, SandboxProbeMode, TaskStatus}
 use super::bench::{Bench, SESSION, policy};
 use crate::host::agent::{AgentError, AgentEvent};
 use crate::host::live_task::{Begin, GiveBackSlot};
+use crate::host::memory::{BeginTurn, Whose};
 use crate::host::{HostFailure, MainSession};
+use crate::mailbox::Carries;
 
 const CHECK: &str = r#"task.setSandboxCheck {"check":{"at":7,"fsDenied":true,"mode":"workspace-write","note":"","probe":"denied","root":"/root"}}"#;
 
@@ -99,6 +101,24 @@ async fn a_slot_is_given_back_once_and_not_under_a_turn() {
     bench.follow_up_fails(AgentError::Busy);
     bench.tell("go on").await.unwrap_err();
     assert_eq!(bench.take().last().unwrap(), "task.cancel");
+}
+
+#[actix::test]
+async fn turns_are_counted_on_from_one_of_which_only_its_beginning_is_kept() {
+    let bench = Bench::new();
+    bench.shows(|task| task.turns = 1);
+    let kept = |turn, told: &str| {
+        let whose = Whose::of(&bench.message().task).unwrap();
+        bench.parts.memory.recipient().send(BeginTurn { whose, turn, told: told.to_owned() })
+    };
+    kept(1, "one").await.unwrap().unwrap();
+    kept(2, "two, of which the core had not heard when the host died").await.unwrap().unwrap();
+    bench.task.send(Begin { resume: true, ..bench.message() }).await.unwrap().unwrap();
+    assert_eq!(bench.started().turns, 2);
+    bench.tell("three").await.unwrap();
+    bench.agent(AgentEvent::TurnStarted { turn: 3 }).await;
+    let expected = ["1 one", "2 two, of which the core had not heard when the host died", "3 three"];
+    assert_eq!(bench.turns().await, expected);
 }
 
 #[actix::test]

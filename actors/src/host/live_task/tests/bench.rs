@@ -268,7 +268,7 @@ pub(super) struct Bench {
     manners: Arc<Mutex<Manners>>,
     pub(super) config: Config,
     pub(super) main: Option<MainSession>,
-    parts: LiveParts,
+    pub(super) parts: LiveParts,
     home: tempfile::TempDir,
 }
 

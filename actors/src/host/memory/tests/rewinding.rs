@@ -207,7 +207,7 @@ async fn a_host_that_dies_at_any_moment_of_a_rewind_leaves_all_or_nothing_of_it(
         if now == seen[1] {
             finished += i32::from(died);
             let undo = turns.undo.unwrap();
-            assert_eq!((undo.of, undo.turn, &undo.brings[..]), (WayBack::Rewind, 2, &[2, 3][..]), "{moment}");
+            assert_eq!((undo.of, undo.turn, &undo.brings[..]), (Rewind, 2, &[2, 3][..]), "{moment}");
             bench.undo().await.unwrap();
             assert_eq!(bench.see().await, seen[3], "{moment}");
         }

@@ -310,17 +310,24 @@ async fn an_agent_whose_conversation_and_home_are_empty_begins_anew() {
     message.agent_dir = Some(agent_dir.clone());
     message.turns = 3;
     bench.send(message).await.unwrap();
-    let conversation = serde_json::from_value(serde_json::json!({
-        "schema_version": 1, "session_id": "2d711642-b726-4b04-8d2a-8a0470f4ed24", "workspace_scope": "/w",
-        "created_at_ms": 1, "updated_at_ms": 1, "model": "", "generation": 1, "messages": [],
-    }));
-    let conversation = Some(Arc::new(conversation.unwrap()));
+    let conversation = |roles: &[&str]| {
+        let message = |role| serde_json::json!({ "role": role, "content": "x" });
+        let messages: Vec<_> = roles.iter().map(message).collect();
+        let conversation = serde_json::from_value(serde_json::json!({
+            "schema_version": 1, "session_id": "2d711642-b726-4b04-8d2a-8a0470f4ed24", "workspace_scope": "/w",
+            "created_at_ms": 1, "updated_at_ms": 1, "model": "", "generation": 1, "messages": messages,
+        }));
+        Some(Arc::new(conversation.unwrap()))
+    };
     // It says with what it was started by how it ends.
     for (left, conversation, reason) in [
         (false, None, "completed"),
-        (false, conversation, "error"),
+        // The host died in the first turn.
+        (false, conversation(&["user"]), "completed"),
+        (false, conversation(&["user", "assistant"]), "error"),
         // Only what the host has was removed: the agent has its own.
         (true, None, "error"),
+        (true, conversation(&["user"]), "error"),
     ] {
         if left {
             cofferdam_tests::files::write(agent_dir.join("home/.agent/session"), "");
