@@ -13,6 +13,7 @@ use cofferdam_actors::session::{
     ClearSessions, InspectSession, ListSessions, PrepareClearAll, Sessions, ValidateSession,
 };
 use cofferdam_protocol::host::LiveSession;
+use cofferdam_protocol::pod::session_uuid;
 use cofferdam_protocol::session::{
     ClearRequest, InspectRequest, ListRequest, PrepareClearAllRequest, SessionData, SessionErrorCode,
     SessionId, ValidateRequest,
@@ -81,10 +82,7 @@ async fn clear(
 async fn in_use(host: &Option<Host>) -> Vec<String> {
     let Some(host) = host else { return Vec::new() };
     let live = host.status().await.map(|status| status.sandbox.live_sessions).unwrap_or_default();
-    let id = |session: LiveSession| {
-        let id = session.id.strip_prefix("pod-session-")?;
-        SessionId::new(id).ok().map(|id| id.to_string())
-    };
+    let id = |session: LiveSession| SessionId::new(session_uuid(&session.id)?).ok().map(|id| id.to_string());
     live.into_iter().filter_map(id).collect()
 }
 

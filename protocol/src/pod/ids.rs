@@ -148,6 +148,19 @@ fn is_device(name: &str) -> bool {
         || matches!(port, Some("1" | "2" | "3" | "4" | "5" | "6" | "7" | "8" | "9" | "¹" | "²" | "³"))
 }
 
+/// What the ids of conversations begin with of tasks that a host of ours has made.
+const POD_SESSION: &str = "pod-session-";
+
+/// The `sessionId` of a task whose conversation is stored under `uuid`.
+pub fn pod_session_id(uuid: &str) -> String {
+    format!("{POD_SESSION}{uuid}")
+}
+
+/// The id under which the conversation of a task with this `sessionId` is stored; nothing for one that no host of ours has made.
+pub fn session_uuid(session_id: &str) -> Option<&str> {
+    session_id.strip_prefix(POD_SESSION)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -199,6 +212,15 @@ mod tests {
         {
             assert!(Subdir::new(bad).is_err(), "{bad:?}");
             assert!(Subdir::new(&format!("good/{bad}")).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_task_knows_under_which_id_its_conversation_is_stored() {
+        let uuid = "11111111-2222-3333-4444-555555555555";
+        assert_eq!(session_uuid(&pod_session_id(uuid)), Some(uuid));
+        for foreign in ["", uuid, "session-1", "pod-session", "a-pod-session-b"] {
+            assert_eq!(session_uuid(foreign), None, "{foreign}");
         }
     }
 

@@ -22,7 +22,7 @@ pub use event::PodEvent;
 pub use export::{ConflictMode, ExportItem, ExportItemStatus, ExportMode, ExportRecord, ExportStatus};
 pub(crate) use frame::object;
 pub use frame::{BadRequest, Request, WireError, answer_line, error_line, event_line};
-pub use ids::{InvalidTaskId, LeaseId, Subdir, TaskId};
+pub use ids::{InvalidTaskId, LeaseId, Subdir, TaskId, pod_session_id, session_uuid};
 pub use lenient_json::{repair_numbers, repair_surrogates};
 pub use line::{Line, LineReader};
 pub(crate) use methods::lenient;

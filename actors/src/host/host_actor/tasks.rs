@@ -73,7 +73,7 @@ impl HostActor {
         let internal = |_| HostFailure::from(HostRefusal::Internal("a task's id cannot be made".to_owned()));
         let task_id = TaskId::new(format!("pod-{}", self.parts.ids.fresh())).map_err(internal)?;
         let id = task_id.as_str().to_owned();
-        let session_id = format!("pod-session-{}", dashed(&self.parts.ids.fresh()));
+        let session_id = pod::pod_session_id(&dashed(&self.parts.ids.fresh()));
         let preset_id = Some(preset.id.clone());
         let lease_id = self.hold(&id, preset, ctx)?;
         let lease = lease_id.clone();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use actix::prelude::Message;
 use cofferdam_protocol::host::{EntryKind, TurnList, WayBack};
-use cofferdam_protocol::pod::{TaskId, TaskSummary};
+use cofferdam_protocol::pod::{TaskId, TaskSummary, session_uuid};
 use cofferdam_protocol::session::{Envelope, SessionId};
 
 use super::heard::Heard;
@@ -45,7 +45,7 @@ pub(in crate::host) struct Whose {
 impl Whose {
     /// Nothing for a task that no host of this kind has made: such a one has no conversation of ours.
     pub(in crate::host) fn of(task: &TaskSummary) -> Option<Self> {
-        let session = SessionId::new(task.session_id.strip_prefix("pod-session-")?).ok()?;
+        let session = SessionId::new(session_uuid(&task.session_id)?).ok()?;
         Some(Self {
             task: TaskId::new(task.id.as_str()).ok().filter(|_| !task.legacy)?,
             session,

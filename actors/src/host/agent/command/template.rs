@@ -1,5 +1,6 @@
 //! What a program is started with: a preset's template, filled in.
 
+use cofferdam_protocol::pod::session_uuid;
 use cofferdam_storage::pod::presets::Argument;
 
 /// The longest argument that the kernel takes, in bytes, with the zero at its end.
@@ -26,7 +27,7 @@ impl Values<'_> {
             "system_prompt" => self.system_prompt,
             "task_dir" => self.task_dir,
             "session_id" => self.session_id,
-            "session_uuid" => self.session_id.strip_prefix("pod-session-").unwrap_or(self.session_id),
+            "session_uuid" => session_uuid(self.session_id).unwrap_or(self.session_id),
             "allowed_tools" => self.allowed_tools,
             "agent_tools" => self.agent_tools,
             "model" => self.model,

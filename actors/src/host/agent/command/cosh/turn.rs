@@ -3,6 +3,7 @@
 use std::io;
 
 use actix::prelude::{ActorFutureExt, AsyncContext, Context, WrapFuture};
+use cofferdam_protocol::pod::session_uuid;
 use cofferdam_protocol::session::SessionId;
 use cofferdam_storage::sandbox::Program;
 use tokio::sync::watch;
@@ -36,7 +37,7 @@ impl CommandBackend {
         let agent = self.agents.get_mut(&task_id).ok_or(AgentError::Gone)?;
         let facts = agent.facts.clone();
         let program = facts.core.clone().ok_or(AgentError::Gone)?;
-        let uuid = facts.session_id.strip_prefix("pod-session-").unwrap_or(&facts.session_id);
+        let uuid = session_uuid(&facts.session_id).unwrap_or(&facts.session_id);
         let id = SessionId::new(uuid).map_err(|error| AgentError::Failed(error.to_string()))?;
         let talk = Talk::new(&prompt, id.as_str(), &facts.tools);
         let attempt = agent.recovery.begin(&facts.policy.root, id.as_str());
@@ -174,7 +175,7 @@ impl CommandParts {
         let path = program.path.to_str().ok_or_else(|| {
             io::Error::other(format!("the program's path {} is not UTF-8", program.path.display()))
         })?;
-        let uuid = facts.session_id.strip_prefix("pod-session-").unwrap_or(&facts.session_id);
+        let uuid = session_uuid(&facts.session_id).unwrap_or(&facts.session_id);
         let mut argv = vec![path];
         argv.extend(program.part);
         argv.extend(["--headless", "--workspace", &seed.workspace, "--resume", uuid]);
