@@ -8,11 +8,12 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
+use super::copies::Copied;
 use super::order::PodUser;
 use crate::disk::Disk;
 use crate::fs::remove_tree;
@@ -31,7 +32,7 @@ pub(super) const DIRECTORY: OFlags =
 struct Copies<'a> {
     bytes: u64,
     files: usize,
-    copied: &'a mut Vec<PathBuf>,
+    copied: &'a mut Copied,
 }
 
 /// Whoever fills homes.
@@ -82,7 +83,7 @@ impl Furnisher {
         source: &Path,
         home: impl AsFd,
         relative: &Path,
-        copied: &mut Vec<PathBuf>,
+        copied: &mut Copied,
     ) -> io::Result<()> {
         let (Some(above), Some(name)) = (relative.parent(), relative.file_name()) else {
             return Err(io::ErrorKind::InvalidFilename.into());
@@ -152,7 +153,7 @@ impl Furnisher {
         if kind(dir, name)?.is_some() {
             remove_tree(&self.disk, dir, name)?;
         }
-        copies.copied.push(relative.to_owned());
+        copies.copied.add(&self.disk, relative)?;
         let mode = if found.permissions().mode() & 0o100 == 0 { Mode::RUSR } else { Mode::RUSR | Mode::XUSR };
         let file = File::from(self.disk.create(dir, name.as_bytes(), OFlags::WRONLY, mode)?);
         self.disk.write_all_at(&file, &bytes, 0)?;
@@ -203,6 +204,7 @@ pub(super) fn name_of(name: &std::ffi::OsStr) -> io::Result<Name> {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::path::PathBuf;
 
     use super::*;
 
@@ -228,11 +230,11 @@ mod tests {
 
         /// Returns what was copied.
         fn show(&self, relative: &str) -> Vec<PathBuf> {
-            let mut copied = Vec::new();
+            let mut copied = Copied::default();
             let home = rustix::fs::open(self.at("home"), DIRECTORY, Mode::empty()).unwrap();
             let source = self.at("real").join(relative);
             self.furnisher.show(&source, home, Path::new(relative), &mut copied).unwrap();
-            copied
+            copied.paths
         }
 
         fn outside_is_whole(&self) {

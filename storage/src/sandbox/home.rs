@@ -6,6 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{FlockOperation, Mode};
 
+use super::copies::{Copied, forget, take_away};
 use super::failure::{Doing, Result};
 use super::furnish::{DIRECTORY, Furnisher, name_of};
 use super::hand_over::hand_over;
@@ -24,6 +25,8 @@ pub(super) struct PrivateDir {
     /// The home in it, or the one that is kept.
     home: PathBuf,
     home_held: OwnedFd,
+    /// Whether it is one that is kept.
+    kept: bool,
     /// Holds the lock.
     _held: OwnedFd,
     furnisher: Furnisher,
@@ -79,7 +82,8 @@ impl PrivateDir {
         let filled =
             HOME_DIRS.iter().try_for_each(|dir| furnisher.enter(&home_held, Path::new(dir)).map(drop));
         filled.doing(format_args!("{} cannot be made a home", home.display()))?;
-        Ok(Self { parent, name, path, home, home_held, _held: held, furnisher })
+        let kept = kept.is_some();
+        Ok(Self { parent, name, path, home, home_held, kept, _held: held, furnisher })
     }
 
     /// Where it is.
@@ -108,7 +112,7 @@ impl PrivateDir {
 
     /// Shows something of the user's own home in this one: as a link; to another user, who could not read it, as a copy.
     /// The paths of copies are added to `copied`, also after an error.
-    pub(super) fn show(&self, real_home: &Path, relative: &Path, copied: &mut Vec<PathBuf>) -> Result<()> {
+    pub(super) fn show(&self, real_home: &Path, relative: &Path, copied: &mut Copied) -> Result<()> {
         let what = format_args!("{} cannot be shown in the private home", relative.display());
         let plain = relative.components().all(|part| matches!(part, Component::Normal(_)));
         if !plain || relative.as_os_str().is_empty() {
@@ -118,17 +122,23 @@ impl PrivateDir {
         if source.symlink_metadata().is_err() {
             return Ok(());
         }
+        if self.kept && self.furnisher.user.is_some() {
+            let written = copied.write_down(&self.furnisher.disk, &self.parent, &self.name, &self.home);
+            written.doing(format_args!("what is copied into the kept home cannot be written down"))?;
+        }
         self.furnisher.show(&source, &self.home_held, relative, copied).doing(what)
     }
 
     /// Removes copies of what is the user's own: a home that is kept, and what is kept of it, holds none.
-    pub(super) fn take_away(&self, copied: &[PathBuf]) -> Result<()> {
-        let taken = copied.iter().map(|copied| {
+    pub(super) fn take_away(&self, copied: &Copied) -> Result<()> {
+        let taken = copied.paths.iter().map(|copied| {
             let taken = self.furnisher.take_away(&self.home_held, copied);
             taken.doing(format_args!("{} cannot be removed from the kept home", copied.display()))
         });
         // One that cannot be removed keeps no other.
-        taken.fold(Ok(()), Result::and)
+        taken.fold(Ok(()), Result::and)?;
+        forget(&self.furnisher.disk, &self.parent, &self.name)
+            .doing(format_args!("what was copied into the kept home stays written down"))
     }
 
     /// Removes it and all that is in it; a home that is kept is elsewhere.
@@ -155,7 +165,8 @@ fn keep(furnisher: &Furnisher, kept: &Path) -> Result<(PathBuf, OwnedFd)> {
     Ok((path, held))
 }
 
-/// Removes the private directories of sandboxes that were killed, and their cgroups. Called by a daemon when it starts, and by every supervisor.
+/// Removes the private directories of sandboxes that were killed, their cgroups, and what they have copied into homes that are
+/// kept. Called by a daemon when it starts, and by every supervisor.
 pub fn sweep(disk: &Disk, parent: &Path) {
     let Ok(dir) = open_dir(parent) else { return };
     let Ok(entries) = std::fs::read_dir(parent) else { return };
@@ -163,8 +174,8 @@ pub fn sweep(disk: &Disk, parent: &Path) {
         let Ok(name) = Name::new(entry.file_name().as_encoded_bytes()) else { continue };
         if let Ok(_held) = claim(&dir, &name) {
             Cgroup::forget(&entry.file_name());
-            // The next start tries again.
-            let _ = remove_tree(disk, &dir, &name);
+            // The next start tries again; what is written down of it is found by its name.
+            let _ = take_away(disk, &dir, &name, None).and_then(|()| remove_tree(disk, &dir, &name));
         }
     }
 }

@@ -15,6 +15,7 @@
 //! ARCHITECTURE.md tells which layer stops what.
 
 mod confine;
+mod copies;
 mod credentials;
 mod failure;
 mod furnish;
@@ -36,6 +37,7 @@ mod reopen;
 mod seccomp;
 mod supervise;
 
+pub use copies::take_copies_away;
 pub use failure::Failure;
 pub use home::sweep;
 pub use home_files::{MAX_HOME_FILES, home_file, home_file_content};

@@ -14,6 +14,7 @@ use rustix::fs::Mode;
 use rustix::process::{WaitOptions, geteuid, getpid, set_child_subreaper, setsid, waitpid};
 
 use super::confine::Confinement;
+use super::copies::Copied;
 use super::credentials::become_user;
 use super::failure::{Doing, Failure, Result};
 use super::hand_over::{hand_over, open_way};
@@ -57,7 +58,7 @@ pub fn supervise(input: impl AsFd) -> Result<()> {
         order,
         stdio: Some(stdio),
         files,
-        copied: Vec::new(),
+        copied: Copied::default(),
         name,
         user,
         confined: false,
@@ -104,7 +105,7 @@ struct Supervisor {
     /// What the order's home files hold.
     files: Vec<OwnedFd>,
     /// What was copied into its home.
-    copied: Vec<PathBuf>,
+    copied: Copied,
     /// What its private directory and its cgroup are called.
     name: String,
     /// Whom the program runs as, if that is not whom this process runs as.

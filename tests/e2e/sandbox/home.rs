@@ -4,7 +4,8 @@ use std::os::unix::fs::MetadataExt;
 use std::process::Command;
 
 use cofferdam_protocol::pod::SandboxMode;
-use cofferdam_storage::sandbox::{HomeFile, Report, home_file, home_file_content};
+use cofferdam_storage::disk::Disk;
+use cofferdam_storage::sandbox::{HomeFile, Report, home_file, home_file_content, take_copies_away};
 use cofferdam_tests::{files, user};
 use nix::sys::signal::Signal;
 
@@ -113,6 +114,43 @@ for dir, dirs, files in os.walk(os.environ['HOME'], False):
             assert_eq!(in_kept_home(&place, mode, script), expected, "{}", way.name);
         }
         assert_eq!(std::fs::read(place.path("home/.config/tool/key")).unwrap(), b"content");
+    }
+}
+
+#[test]
+fn what_a_killed_supervisor_has_copied_into_a_home_that_is_kept_is_taken_away() {
+    // By whoever waited for it, and by the next one that comes.
+    for swept in [false, true] {
+        for way in ways() {
+            let place = Place::new(way);
+            let (home, private) = (place.path("state/agents/task/home"), place.path("state/pods"));
+            let script = "
+import os, time
+open(os.environ['XDG_CONFIG_HOME'] + '/tool/own', 'w').close()
+print(open(os.environ['XDG_CONFIG_HOME'] + '/tool/key').read(), flush=True)
+time.sleep(1000)";
+            let mut order = place.order(script);
+            order.kept_home = Some(home.clone());
+            order.from_home = vec![".config/tool/key".into()];
+            let mut running = place.start(&order);
+            assert_eq!(running.line(), "content", "{}", place.way.name);
+            running.supervisor.kill().unwrap();
+            running.finish();
+            let copy = home.join(".config/tool/key");
+            let is_copy = || copy.symlink_metadata().is_ok_and(|found| found.is_file());
+            assert_eq!(is_copy(), order.user.is_some() && place.way.root, "{}", place.way.name);
+            match swept {
+                false => take_copies_away(&Disk::default(), &private, &home).unwrap(),
+                // The keeper may be there for a moment still, and holds the lock.
+                true => assert!((0..50).any(|_| {
+                    place.script("pass");
+                    place.left().is_empty()
+                })),
+            }
+            assert!(!is_copy(), "{}", place.way.name);
+            assert!(home.join(".config/tool/own").exists(), "{}", place.way.name);
+            assert_eq!(std::fs::read(place.path("home/.config/tool/key")).unwrap(), b"content");
+        }
     }
 }
 

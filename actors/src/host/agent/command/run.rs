@@ -4,12 +4,16 @@
 use std::collections::BTreeMap;
 use std::io::{self, pipe};
 use std::os::fd::OwnedFd;
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::process::{Child, Command};
 use std::time::Duration;
 
-use cofferdam_storage::sandbox::{CANCEL, Launched, LayerState, Order, ProbeReport, Report, Stdio, launch};
+use cofferdam_storage::disk::Disk;
+use cofferdam_storage::sandbox::{
+    CANCEL, Launched, LayerState, Order, ProbeReport, Report, Stdio, launch, take_copies_away,
+};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
@@ -108,11 +112,13 @@ pub(super) async fn run(
     let (complaints, error) = pipe()?;
     let Job { supervisor, order, files, input: text, output: printed, faster } = job;
     let stdio = Stdio { input: input.into(), output: output.into(), error: error.into() };
+    let copies = order.kept_home.clone().map(|home| (order.private_parent.clone(), home));
     let launched = spawn_blocking(move || launch(Command::new(supervisor), &order, stdio, &files));
     let Launched { supervisor, link } = launched.await.map_err(io::Error::other)??;
     link.set_nonblocking(true)?;
     let course = Course {
         supervisor,
+        copies,
         link: UnixStream::from_std(link)?,
         output: pipe::Receiver::from_owned_fd(from_program.into())?,
         errors: pipe::Receiver::from_owned_fd(complaints.into())?,
@@ -151,6 +157,8 @@ fn answer(output: &mut Output, answers: &mut Option<mpsc::Sender<String>>) {
 
 struct Course {
     supervisor: Child,
+    /// Where private directories are made, and the home that is kept, in which a killed supervisor leaves copies.
+    copies: Option<(PathBuf, PathBuf)>,
     link: UnixStream,
     output: pipe::Receiver,
     errors: pipe::Receiver,
@@ -166,7 +174,7 @@ impl Course {
         fed: impl Future<Output = ()>,
         said: impl AsyncFn(AgentEvent),
     ) -> io::Result<Ran> {
-        let Self { mut supervisor, link, output, errors, mut printed, mut wanted, faster } = self;
+        let Self { mut supervisor, copies, link, output, errors, mut printed, mut wanted, faster } = self;
         let real = |span: Duration| span / faster.max(1);
         let (reports, mut commands) = link.into_split();
         let mut reports = BufReader::new(reports).lines();
@@ -261,7 +269,20 @@ impl Course {
                 said(event).await;
             }
         }
-        spawn_blocking(move || supervisor.wait()).await.map_err(io::Error::other)??;
+        let ended = spawn_blocking(move || {
+            let status = supervisor.wait()?;
+            match (status.signal(), &copies) {
+                // What it would have taken away itself would be in the next checkpoint.
+                (Some(_), Some((private, home))) => {
+                    if let Err(error) = take_copies_away(&Disk::default(), private, home) {
+                        tracing::warn!(%error, "what a killed supervisor has copied into a home that is kept is left there");
+                    }
+                }
+                _ => {}
+            }
+            Ok::<_, io::Error>(())
+        });
+        ended.await.map_err(io::Error::other)??;
         ran.errors = tail.text();
         ran.printed = printed.printed();
         ran.cancelled |= ran.exited.is_none() && *wanted.borrow() != Wanted::Work;
