@@ -18,6 +18,7 @@ mod rewinding;
 mod running;
 mod settings;
 mod shell;
+mod taken_back;
 mod trouble;
 mod verdicts;
 
