@@ -126,3 +126,51 @@ pub fn take_copies_away(disk: &Disk, private: &Path, home: &Path) -> io::Result<
 fn beside(name: &Name) -> Vec<u8> {
     [name.as_bytes(), ENDING].concat()
 }
+
+#[cfg(test)]
+mod tests {
+    use cofferdam_tests::files;
+
+    use super::*;
+
+    #[test]
+    fn what_was_written_down_of_a_home_is_taken_away_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |path: &str| dir.path().canonicalize().unwrap().join(path);
+        for home in ["private", "one/.tool", "other"] {
+            files::mkdir(at(home));
+        }
+        for file in ["one/.tool/key", "one/.tool/own", "other/key"] {
+            files::write(at(file), "");
+        }
+        let parent = rustix::fs::open(at("private"), DIRECTORY, Mode::empty()).unwrap();
+        let disk = Disk::default();
+        let copied = |name: &str, home: &str, paths: &[&str]| {
+            let mut copied = Copied::default();
+            // Told for each path that is shown.
+            for path in paths {
+                copied.write_down(&disk, &parent, &Name::new(name.as_bytes()).unwrap(), &at(home)).unwrap();
+                copied.add(&disk, Path::new(path)).unwrap();
+            }
+        };
+        copied("a", "one", &[".tool/key", ".tool/gone"]);
+        copied("b", "other", &["key"]);
+        copied("c", "gone", &["key"]);
+        // Its supervisor was killed before all of it was written.
+        files::append(at("private/a.copies"), ".tool/own");
+        take_copies_away(&disk, &at("private"), &at("one")).unwrap();
+        assert_eq!([".tool/key", ".tool/own"].map(|file| at("one").join(file).exists()), [false, true]);
+        assert!(at("other/key").exists());
+        assert_eq!(
+            ["a", "b", "c"].map(|name| at("private").join(name.to_owned() + ".copies").exists()),
+            [false, true, true]
+        );
+        // Whichever home it is: that one may be gone, too.
+        for name in ["b", "c", "unknown"] {
+            take_away(&disk, &parent, &Name::new(name.as_bytes()).unwrap(), None).unwrap();
+        }
+        assert!(!at("other/key").exists());
+        assert_eq!(std::fs::read_dir(at("private")).unwrap().count(), 0);
+        take_copies_away(&disk, &at("nowhere"), &at("one")).unwrap();
+    }
+}
