@@ -9,6 +9,7 @@ import { link, place } from './router.js';
 import { useShared } from './state.js';
 import { beginning, leaf, oneLine } from './text.js';
 import { Empty, Loading, Notice, Path, Problem } from './ui/parts.js';
+import { SectionIcon } from './ui/icons.js';
 import { html, useEffect, useRef, useState } from './vendor/preact.js';
 
 const SECTIONS = ['tasks', 'new', 'checkpoints', 'sessions', 'exports', 'settings', 'diagnostics'];
@@ -18,6 +19,7 @@ export function App() {
   const [spoken, setSpoken] = useState(language());
   const main = useRef();
   const visited = useRef(at.join('/'));
+  const page = useRef(pageOf(at));
   const told = useRef(spoken);
 
   useEffect(() => {
@@ -31,13 +33,10 @@ export function App() {
     visited.current = at.join('/');
     // Whoever cannot see the page is told where they are now; what was asked to have the focus keeps it.
     if (!main.current.contains(document.activeElement)) main.current.focus({ preventScroll: true });
-    scrollTo(0, 0);
+    // Whoever looks at another part of a task stays where the parts are.
+    if (page.current !== pageOf(at)) scrollTo(0, 0);
+    page.current = pageOf(at);
   }, [at, spoken]);
-  useEffect(() => {
-    // On a phone the sections do not all fit.
-    document.querySelector('.sections [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
-  }, [sectionOf(at), spoken]);
-
   useEffect(() => {
     // All is drawn anew in the other language; who asked for it is where they were.
     if (told.current !== spoken) document.querySelector('[data-action="language"]')?.focus();
@@ -70,12 +69,12 @@ export function App() {
             href=${link(section)}
             data-nav=${section}
             aria-current=${section === sectionOf(at) ? 'page' : null}
-            >${t(`nav.${section}`)}</a
+            ><${SectionIcon} of=${section} /><span>${t(`nav.${section}`)}</span></a
           >`,
       )}
     </nav>
     <main id="main" tabindex="-1" ref=${main} data-page=${at[0] === 'tasks' && at[1] ? 'task' : sectionOf(at)}>
-      <${Banners} />
+      <${Banners} section=${sectionOf(at)} />
       <${Page} at=${at} />
     </main>
     <${Toasts} />
@@ -83,6 +82,7 @@ export function App() {
 }
 
 const sectionOf = ([first]) => (SECTIONS.includes(first) ? first : 'tasks');
+const pageOf = ([first, second]) => `${first}/${first === 'tasks' ? second : ''}`;
 
 function Page({ at: [section = 'tasks', ...rest] }) {
   if (section === 'tasks') {
@@ -187,7 +187,7 @@ function MainSession() {
   const main = useShared((state) => state.main);
   const host = useShared((state) => state.host);
   if (!host) return null;
-  if (!mains.length) return html`<span class="session none" data-testid="main-session" title=${t('main.none.hint')}>${t('main.none')}</span>`;
+  if (!mains.length) return html`<${NoMain} />`;
   if (mains.length === 1) {
     const name = `${t('main.label')}: ${oneLine(main)}`;
     return html`<span class="session" data-testid="main-session" title=${name} aria-label=${name}><${Path} of=${beginning(main, 16)} /></span>`;
@@ -201,7 +201,10 @@ function MainSession() {
   return html`<${Choice} data-testid="main-session" label=${t('main.label')} choices=${choices} value=${main} change=${change} />`;
 }
 
-function Banners() {
+/** Where it matters in which directory tasks work. */
+const ABOUT_TASKS = ['tasks', 'new', 'settings'];
+
+function Banners({ section }) {
   const failure = useShared((state) => state.failure);
   const core = useShared((state) => state.host?.core);
   const sandbox = useShared((state) => state.host?.sandbox);
@@ -210,7 +213,7 @@ function Banners() {
     ${core &&
     core.status !== 'ready' &&
     html`<${Notice} tone="bad" role="alert"><p>${t(`core.${core.status}`)} ${oneLine(core.message)}</p><//>`}
-    ${sandbox && html`<${Root} of=${sandbox} />`}
+    ${sandbox && ABOUT_TASKS.includes(section) && html`<${Root} of=${sandbox} section=${section} />`}
   </div>`;
 }
 
@@ -221,11 +224,12 @@ const Trouble = ({ failure }) =>
     : html`<${Problem} failure=${failure} retry=${() => location.reload()} action=${t('app.reload')} />`;
 
 /** How the sandbox root stands. */
-function Root({ of }) {
+function Root({ of, section }) {
+  const isHere = section === 'settings';
   if (!of.set) {
     return html`<${Notice} tone="warn" data-testid="root" data-root="none">
       <p>${t('banner.noRoot')}</p>
-      <a class="button" href=${link('settings')}>${t('banner.noRoot.go')}</a>
+      ${!isHere && html`<a class="button" href=${link('settings')}>${t('banner.noRoot.go')}</a>`}
     <//>`;
   }
   const [state, tone] = of.insideMainCwd
@@ -237,13 +241,26 @@ function Root({ of }) {
         : ['willBeMade', 'quiet'];
   return html`<${Notice} tone=${tone} data-testid="root" data-root=${state}>
     <p>${t(`banner.${state}`)} <${Path} of=${of.root} /></p>
-    ${tone === 'warn' && html`<a class="button" href=${link('settings')}>${t('banner.change')}</a>`}
+    ${tone === 'warn' && !isHere && html`<a class="button" href=${link('settings')}>${t('banner.change')}</a>`}
   <//>`;
 }
 
+/** What was done, for a while. A dialog lies above all but what was shown after it: so this is shown anew. */
 function Toasts() {
   const toasts = useShared((state) => state.toasts);
-  return html`<div class="toasts" role="status" aria-live="polite">
+  const box = useRef();
+  useEffect(() => {
+    const raise = () => {
+      const isShown = box.current.matches(':popover-open');
+      if (isShown && !document.querySelector('dialog[open]')) return;
+      if (isShown) box.current.hidePopover();
+      box.current.showPopover();
+    };
+    raise();
+    addEventListener('raise', raise);
+    return () => removeEventListener('raise', raise);
+  }, [toasts]);
+  return html`<div class="toasts" role="status" aria-live="polite" popover="manual" ref=${box}>
     ${toasts.map(({ id, kind, text }) => html`<p key=${id} class=${`toast ${kind}`} data-toast=${kind}>${text}</p>`)}
   </div>`;
 }

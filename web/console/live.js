@@ -5,7 +5,7 @@ import { t } from './i18n/index.js';
 import { kept } from './prefs.js';
 import { place } from './router.js';
 import { change, dropTask, heardSoFar, isOpen, putState, putTask, state, taskOf, toast } from './state.js';
-import { folded } from './text.js';
+import { titleOf } from './text.js';
 import { entryCame, reloadTranscripts } from './transcript.js';
 
 const EVENTS = '/api/v1/events';
@@ -140,9 +140,10 @@ const NEWS = {
 };
 
 /** People who look elsewhere are told that a task has ended. */
-function sayEnded({ id, label, status }) {
+function sayEnded(task) {
+  const { id, status } = task;
   if (place().includes(id)) return;
-  toast(t('tasks.ended', { label: folded(label, 60), status: t(`status.${status}`) }), status === 'failed' ? 'bad' : 'good');
+  toast(t('tasks.ended', { label: titleOf(task, 60), status: t(`status.${status}`) }), status === 'failed' ? 'bad' : 'good');
 }
 
 function startPolling() {

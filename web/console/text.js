@@ -43,6 +43,13 @@ export function folded(text, most) {
   return visible(beginning(String(text ?? '').replace(/\s+/g, ' ').trim(), most)).replace(STRAY, named);
 }
 
+/** What a task is called: its label, with a mark if it is but the beginning of the description. */
+export function titleOf({ id, label, description }, most = 120) {
+  const title = folded(label || description || id, most);
+  const all = folded(description, title.length + 1);
+  return label && !title.endsWith('…') && all.length > title.length && all.startsWith(title) ? `${title}…` : title;
+}
+
 /** The last segment of a path. */
 export function leaf(path) {
   return path.slice(path.lastIndexOf('/') + 1) || path;

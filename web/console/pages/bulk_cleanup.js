@@ -4,7 +4,7 @@ import { call } from '../client.js';
 import { t } from '../i18n/index.js';
 import { refresh } from '../live.js';
 import { toast } from '../state.js';
-import { folded, oneLine, visible } from '../text.js';
+import { oneLine, titleOf, visible } from '../text.js';
 import { Confirm, Dialog } from '../ui/dialog.js';
 import { usePages } from '../ui/pager.js';
 import { Button, Check, Notice } from '../ui/parts.js';
@@ -12,6 +12,8 @@ import { html, useState } from '../vendor/preact.js';
 
 const ENDED = ['completed', 'failed', 'timeout', 'cancelled', 'interrupted'];
 const PAGE = 10;
+/** How many the daemon removes at once. */
+const AT_ONCE = 500;
 const DAY = 86400000;
 const AGES = { any: 0, day: DAY, week: 7 * DAY, month: 30 * DAY };
 
@@ -21,6 +23,8 @@ export function BulkCleanup({ tasks, close }) {
   const [age, setAge] = useState('any');
   const [deleteFiles, setDeleteFiles] = useState(false);
   const [failed, setFailed] = useState([]);
+  // How many went, if that were not all.
+  const [more, setMore] = useState(0);
   const before = Date.now() - AGES[age];
   const isOld = (task) => !AGES[age] || (task.endedAt || task.createdAt) < before;
   const found = tasks.filter((task) => statuses.includes(task.status) && isOld(task));
@@ -29,17 +33,18 @@ export function BulkCleanup({ tasks, close }) {
   const work = async () => {
     // They are not named but described: only so those that share a directory go together.
     const args = { statuses, deleteFiles, ...(AGES[age] ? { olderThanMs: AGES[age] } : {}) };
-    const { results, deleted } = await call('bulkCleanup', args);
+    const { results, deleted, more: rest } = await call('bulkCleanup', args);
     const left = results.filter((row) => !row.ok);
     toast(t('bulk.done', { count: deleted }));
     await refresh();
-    if (left.length) setFailed(left.map((row) => ({ ...row, label: labelOf(tasks, row.taskId) })));
-    else close();
+    setMore(Boolean(rest) && deleted > 0 ? deleted : 0);
+    if (left.length) setFailed(left.map((row) => ({ ...row, title: nameOf(tasks, row.taskId) })));
+    else if (!rest) close();
   };
   const tick = (status, ticked) =>
     setStatuses(ENDED.filter((of) => (of === status ? ticked : statuses.includes(of))));
   const what = count === 0 ? 'bulk.what.none' : deleteFiles ? 'bulk.what.files' : 'bulk.what';
-  if (failed.length) return html`<${Failed} rows=${failed} close=${close} />`;
+  if (failed.length) return html`<${Failed} rows=${failed} more=${more} close=${close} />`;
   return html`<${Confirm}
     title=${t('bulk.title')}
     act=${t('clean.act')}
@@ -50,6 +55,8 @@ export function BulkCleanup({ tasks, close }) {
     close=${close}
     stays
   >
+    ${more > 0 &&
+    html`<${Notice} tone="warn" role="status" data-testid="more"><p>${t('bulk.more', { count: more })}</p><//>`}
     <fieldset>
       <legend>${t('bulk.statuses')}</legend>
       ${ENDED.map(
@@ -63,20 +70,20 @@ export function BulkCleanup({ tasks, close }) {
       </select>
     </label>
     <${Check} name="bulk-files" label=${t('bulk.files')} checked=${deleteFiles} change=${setDeleteFiles} />
-    <p data-testid="plan"><strong>${t(what, { count })}</strong></p>
+    <p data-testid="plan"><strong>${t(what, { count: Math.min(count, AT_ONCE) })}</strong>${count > AT_ONCE && html` ${t('bulk.atOnce', { count: AT_ONCE, all: count })}`}</p>
     ${count > 0 &&
     html`<p class="hint">${t('bulk.filter')}</p>
       <ul class="items">
-        ${rows.map((task) => html`<li key=${task.id} data-plan=${task.id}><bdi>${folded(task.label || task.id, 120)}</bdi></li>`)}
+        ${rows.map((task) => html`<li key=${task.id} data-plan=${task.id}><bdi>${titleOf(task)}</bdi></li>`)}
       </ul>
       ${pager}`}
   <//>`;
 }
 
-const labelOf = (tasks, id) => tasks.find((task) => task.id === id)?.label || id;
+const nameOf = (tasks, id) => titleOf(tasks.find((task) => task.id === id) ?? { id });
 
 /** Which ones are still there, and why. */
-function Failed({ rows: failed, close }) {
+function Failed({ rows: failed, more, close }) {
   const { rows, pager } = usePages(failed, PAGE);
   return html`<${Dialog} title=${t('bulk.title')} close=${close} data-testid="bulk-failed">
     <${Notice} tone="bad" role="alert">
@@ -84,11 +91,12 @@ function Failed({ rows: failed, close }) {
         <p>${t('bulk.failed', { count: failed.length })}</p>
         <ul class="items">
           ${rows.map(
-            ({ taskId, label, code, message }) =>
-              html`<li key=${taskId} data-failed=${taskId}><bdi>${folded(label, 120)}</bdi>: <code>${oneLine(code)}</code> ${visible(message)}</li>`,
+            ({ taskId, title, code, message }) =>
+              html`<li key=${taskId} data-failed=${taskId}><bdi>${title}</bdi>: <code>${oneLine(code)}</code> ${visible(message)}</li>`,
           )}
         </ul>
         ${pager}
+        ${more > 0 && html`<p>${t('bulk.more', { count: more })}</p>`}
       </div>
     <//>
     <div class="actions end"><${Button} press=${close} data-action="dismiss">${t('do.close')}<//></div>

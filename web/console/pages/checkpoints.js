@@ -7,7 +7,7 @@ import { go, link } from '../router.js';
 import { toast } from '../state.js';
 import { bytes, oneLine } from '../text.js';
 import { DirectoryInput } from '../ui/directory.js';
-import { useAction, useDraft, useLoad, useReturn } from '../ui/hooks.js';
+import { useAction, useDraft, useEvery, useLoad } from '../ui/hooks.js';
 import { usePages } from '../ui/pager.js';
 import { Button, Chip, Empty, Field, Heading, Loading, Notice, Path, Problem, Time } from '../ui/parts.js';
 import { html } from '../vendor/preact.js';
@@ -40,7 +40,7 @@ export async function takeCheckpoint(workspace, message) {
 
 function Workspaces() {
   const workspaces = useLoad((signal) => get('/ckpt/workspaces', { signal }), []);
-  useReturn(workspaces.reload);
+  useEvery(5000, workspaces.reload);
   const list = workspaces.data?.workspaces ?? [];
   const { rows, pager } = usePages(list, PAGE);
   const { over_limit: over, fs_used_bytes: used, fs_total_bytes: total } = workspaces.data ?? {};

@@ -7,7 +7,7 @@ import { refresh } from '../live.js';
 import { isActive, state, toast, useShared } from '../state.js';
 import { bytes, duration, oneLine, visible } from '../text.js';
 import { Confirm } from '../ui/dialog.js';
-import { useAction, useLoad } from '../ui/hooks.js';
+import { useAction, useEvery, useLoad } from '../ui/hooks.js';
 import { Button, Chip, Facts, Heading, Loading, LongText, Notice, Path, Problem, Time } from '../ui/parts.js';
 import { html, useState } from '../vendor/preact.js';
 
@@ -17,11 +17,14 @@ const CORE = { ready: 'good', starting: 'busy', mismatch: 'bad', down: 'bad' };
 const LEVELS = { error: 'bad', warn: 'warn' };
 
 export default function DiagnosticsPage() {
-  const diagnostics = useLoad((signal) => call('getDiagnostics', {}, { signal }), []);
+  const core = useShared((shared) => shared.host?.core);
+  const stand = useShared((shared) => shared.tasks.map(({ status }) => status).join(' '));
+  const diagnostics = useLoad((signal) => call('getDiagnostics', {}, { signal }), ['diagnostics', core, stand]);
   const store = useLoad((signal) => get('/ckpt/store', { signal }), []);
   const link = useShared((shared) => shared.link);
   const [restarting, setRestarting] = useState(false);
   const reload = () => Promise.all([diagnostics.reload(), store.reload()]);
+  useEvery(5000, reload);
   const restart = async () => {
     await call('restartCore', {});
     toast(t('diag.restart.done'));

@@ -9,14 +9,33 @@ import { bytes } from '../text.js';
 import { DirectoryInput } from '../ui/directory.js';
 import { useAction, useDraft } from '../ui/hooks.js';
 import { Button, Check, Field, Notice, Path, Problem, Radios } from '../ui/parts.js';
-import { html, useEffect, useRef, useState } from '../vendor/preact.js';
+import { html, useLayoutEffect, useRef, useState } from '../vendor/preact.js';
 import { ExportCard } from './exports.js';
+import { howMany } from './files.js';
+
+/** What has the focus at each step. */
+const FIRST = {
+  closed: '[data-action="open-export"]',
+  form: 'input[name=target]',
+  confirm: 'h3',
+  done: '.export-record',
+};
 
 /** `chosen` are entries of the list, `extent` how many files and bytes they are. */
 export function Export({ task, chosen, extent, truncated, done }) {
   const config = useShared((shared) => shared.host?.config);
   const [step, setStep] = useState('closed');
   const [record, setRecord] = useState(null);
+  const place = useRef();
+  const opened = useRef(step);
+  useLayoutEffect(() => {
+    // What was pressed is gone. What came instead is looked at, also by those who cannot see it.
+    if (opened.current === step) return;
+    opened.current = step;
+    const next = place.current?.querySelector(FIRST[step]);
+    next?.focus({ preventScroll: true });
+    (step === 'closed' ? next : place.current)?.scrollIntoView({ block: 'nearest' });
+  }, [step]);
   if (!config) return null;
   if (isOpen(task)) return html`<${Notice} data-testid="export-running"><p>${t('export.running')}</p><//>`;
   if (!config.enableExport) {
@@ -30,16 +49,15 @@ export function Export({ task, chosen, extent, truncated, done }) {
     setStep('done');
     await done();
   };
-  return html`<section class="panel export" aria-label=${t('export.title')}>
-    <div class="panel-head">
+  return html`<section class=${`panel export ${step}`} aria-label=${t('export.title')} ref=${place}>
+    ${step !== 'done' &&
+    html`<div class="panel-head">
       <p role="status">
-        ${chosen.length
-          ? t('files.selected', { count: chosen.length, size: bytes(extent.size) })
-          : t('files.selected.none')}
+        ${chosen.length ? t('files.selected', { what: howMany(extent) }) : t('files.selected.none')}
       </p>
       ${step === 'closed' &&
       html`<${Button} kind="primary" off=${!chosen.length && t('export.noEntries')} press=${() => setStep('form')} data-action="open-export">${t('export.open')}<//>`}
-    </div>
+    </div>`}
     ${(step === 'form' || step === 'confirm') &&
     html`<${Form} ...${{ task, chosen, extent, truncated, config, step, setStep, exported }} />`}
     ${step === 'done' &&
@@ -80,7 +98,7 @@ function Form({ task, chosen, extent, truncated, config, step, setStep, exported
   return html`<form onSubmit=${further}>
     <${Field} label=${t('export.target')} hint=${t('export.target.hint')}>
       ${({ id, describedby }) =>
-        html`<${DirectoryInput} id=${id} name="target" value=${target} change=${setTarget} known=${known} aria-describedby=${describedby} />`}
+        html`<${DirectoryInput} id=${id} name="target" fresh value=${target} change=${setTarget} known=${known} aria-describedby=${describedby} />`}
     <//>
     <div class="columns">
       <${Radios} legend=${t('export.mode')} name="mode" choices=${choices(['copy', 'move'])} value=${mode} change=${setMode} />
@@ -98,13 +116,11 @@ function Form({ task, chosen, extent, truncated, config, step, setStep, exported
 
 /** What will happen, in full, before it does. */
 function Second({ extent, truncated, mode, conflict, targetDir, send, progress, off, back }) {
-  const heading = useRef();
-  useEffect(() => heading.current.focus(), []);
   const size = bytes(extent.size);
   return html`<div class="second" data-confirm="export" role="group" aria-labelledby="second-title">
-    <h3 id="second-title" tabindex="-1" ref=${heading}>${t('export.confirm')}</h3>
+    <h3 id="second-title" tabindex="-1">${t('export.confirm')}</h3>
     <ul class="plan" data-testid="plan">
-      <li><strong>${t(`export.what.${mode}`, { count: extent.count, size })}</strong> <${Path} of=${targetDir} /></li>
+      <li><strong>${t(`export.what.${mode}`, { count: extent.files, size })}</strong> <${Path} of=${targetDir} /></li>
       <li>${t(`export.what.${conflict}`)}</li>
       ${mode === 'move' && html`<li>${t('export.what.noUndo')}</li>`}
       ${truncated && html`<li>${t('export.what.atLeast')}</li>`}

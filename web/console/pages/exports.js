@@ -4,8 +4,8 @@ import { call } from '../client.js';
 import { learn, t } from '../i18n/index.js';
 import words from '../i18n/words/exports.js';
 import { link } from '../router.js';
-import { state, toast, useShared } from '../state.js';
-import { bytes, folded, oneLine, visible } from '../text.js';
+import { state, taskOf, toast, useShared } from '../state.js';
+import { bytes, oneLine, titleOf, visible } from '../text.js';
 import { Confirm } from '../ui/dialog.js';
 import { useLoad } from '../ui/hooks.js';
 import { usePages } from '../ui/pager.js';
@@ -54,13 +54,16 @@ export function ExportCard({ record, changed, open = false }) {
     changed?.(undone.export);
   };
   const target = oneLine(record.targetDir);
+  const task = taskOf(record.taskId);
+  const title = titleOf(task ?? { id: record.taskId, label: record.label });
   const canUndo = record.mode === 'copy' && !record.undoneAt;
-  return html`<article class="panel export-record" data-export=${record.id} data-status=${record.status} data-mode=${record.mode} aria-label=${`${t('exports.title')}: ${folded(record.label, 80)}`}>
+  return html`<article class="panel export-record" data-export=${record.id} data-status=${record.status} data-mode=${record.mode} tabindex="-1" aria-label=${`${t('exports.title')}: ${title}`}>
     <div class="panel-head">
       <p class="chips">
-        <${Chip} tone=${STATUS[record.status]}>${t(`exports.status.${record.status}`)}<//>
+        ${record.undoneAt > 0
+          ? html`<${Chip} tone="warn" data-testid="undone">${t('exports.undone')}<//>`
+          : html`<${Chip} tone=${STATUS[record.status]}>${t(`exports.status.${record.status}`)}<//>`}
         <${Chip}>${t(`exports.${record.mode}`)}<//>
-        ${record.undoneAt > 0 && html`<${Chip} tone="warn" data-testid="undone">${t('exports.undone')}<//>`}
         ${record.legacy && html`<${Chip}>${t('exports.legacy')}<//>`}
       </p>
       ${canUndo &&
@@ -75,7 +78,7 @@ export function ExportCard({ record, changed, open = false }) {
     </div>
     <${Facts}
       of=${[
-        [t('exports.of'), html`<a href=${link('tasks', record.taskId)}><bdi>${folded(record.label || record.taskId, 120)}</bdi></a>`],
+        [t('exports.of'), task ? html`<a href=${link('tasks', record.taskId)}><bdi>${title}</bdi></a>` : html`<bdi>${title}</bdi>`],
         [t('exports.at'), html`<${Time} at=${record.at} />`],
         [t('exports.to'), html`<${Path} of=${record.targetDir} />`],
         [t('exports.undone.at'), record.undoneAt > 0 && html`<${Time} at=${record.undoneAt} />`],
@@ -87,8 +90,8 @@ export function ExportCard({ record, changed, open = false }) {
       <ul>${conflicts.map(({ path, message }) => html`<li key=${path}><${Path} of=${path} />: ${visible(message)}</li>`)}</ul>
     <//>`}
     <details open=${open || record.items.length <= 3}>
-      <summary>${record.items.length ? t('exports.counts', counts) : t('exports.noItems')}</summary>
-      <${Items} of=${record.items} />
+      <summary>${record.items.length ? t(record.undoneAt ? 'exports.counts.undone' : 'exports.counts', counts) : t('exports.noItems')}</summary>
+      <${Items} of=${record.items} from=${task?.taskDir} />
     </details>
     ${undoing && html`<${Undo} record=${record} counts=${counts} undo=${undo} close=${() => setUndoing(false)} />`}
   </article>`;
@@ -96,7 +99,10 @@ export function ExportCard({ record, changed, open = false }) {
 
 function countsOf(items) {
   const good = items.filter((item) => ['OK', 'UNDO', 'UNDO_CONFLICT'].includes(item.status));
+  const kept = items.filter((item) => item.status === 'UNDO_CONFLICT').length;
   return {
+    kept,
+    undone: good.length - kept,
     good: good.length,
     size: bytes(good.reduce((sum, item) => sum + item.bytes, 0)),
     skipped: items.filter((item) => item.status === 'SKIP').length,
@@ -106,14 +112,16 @@ function countsOf(items) {
 
 const ITEM = { OK: 'good', SKIP: 'quiet', FAIL: 'bad', UNDO: 'warn', UNDO_CONFLICT: 'bad' };
 
-function Items({ of }) {
+function Items({ of, from }) {
+  // Whose they were is said above: what matters is where they lay there.
+  const within = (path) => (from && path.startsWith(`${from}/`) ? path.slice(from.length + 1) : path);
   const { rows, pager } = usePages(of, ITEMS);
   return html`<ul class="items">
       ${rows.map(
         (item, at) =>
           html`<li key=${`${item.dst}/${at}`} data-item=${item.status}>
             <${Chip} tone=${ITEM[item.status]}>${t(`item.${item.status}`)}<//>
-            <span><${Path} of=${item.src} /> <span aria-hidden="true">→</span><span class="sr">${t('exports.to')}</span> <${Path} of=${item.dst} /></span>
+            <span><${Path} of=${within(item.src)} title=${oneLine(item.src)} /> <span aria-hidden="true">→</span><span class="sr">${t('exports.to')}</span> <${Path} of=${item.dst} /></span>
             ${item.bytes > 0 && html`<span class="hint"><${Bytes} count=${item.bytes} /></span>`}
             ${item.existed && item.backupPath && html`<span class="hint">${t('exports.backup')}</span>`}
             ${item.message && html`<p class="hint">${visible(item.message)}</p>`}

@@ -12,12 +12,13 @@ import { Export } from './export.js';
 
 const PAGE = 100;
 const NONE = new Set();
+const NOTHING = [];
 
 export function Files({ task, files }) {
   const [search, setSearch] = useState('');
   const [selected, setSelected] = useDraft(`files.${task.id}`, NONE);
   const [previewed, setPreviewed] = useState('');
-  const entries = files.data?.entries ?? [];
+  const entries = files.data?.entries ?? NOTHING;
   const found = useMemo(() => {
     const wanted = search.trim().toLowerCase();
     return wanted ? entries.filter((entry) => entry.relPath.toLowerCase().includes(wanted)) : entries;
@@ -25,11 +26,8 @@ export function Files({ task, files }) {
   const { rows, pager } = usePages(found, PAGE);
   // What was selected may be gone by now.
   const chosen = useMemo(() => entries.filter((entry) => selected.has(entry.relPath)), [entries, selected]);
-  const select = (paths, ticked) => {
-    const next = new Set(selected);
-    for (const path of paths) ticked ? next.add(path) : next.delete(path);
-    setSelected(next);
-  };
+  const add = (paths) => setSelected(topmost(new Set([...selected, ...paths])));
+  const tick = (path, ticked) => (ticked ? add([path]) : setSelected(without(path, selected, entries)));
 
   if (files.failure) return html`<${Problem} failure=${files.failure} retry=${files.reload} />`;
   if (!files.data) return html`<${Loading} />`;
@@ -41,17 +39,20 @@ export function Files({ task, files }) {
     <//>`;
   }
   const shown = rows.filter((entry) => !entry.lossy).map((entry) => entry.relPath);
+  const counts = countsOf(entries);
   return html`<section aria-label=${t('task.part.files')}>
+    <p class="hint" data-testid="count">${howMany(counts)}</p>
     <div class="filters">
       <label>
         <span>${t('files.search')}</span>
         <input type="search" value=${search} onInput=${(event) => setSearch(event.currentTarget.value)} />
       </label>
-      <${Button} kind="small" press=${() => select(shown, true)}>${t('files.all', { count: shown.length })}<//>
+      <${Button} kind="small" press=${() => add(shown)}>${t('files.all', { count: shown.length })}<//>
       <${Button} kind="small" off=${!chosen.length} press=${() => setSelected(NONE)}>${t('files.clear')}<//>
       <${Button} kind="small" press=${files.reload}>${t('do.refresh')}<//>
     </div>
     ${files.data.truncated && html`<${Notice} tone="warn"><p>${t('files.truncated', { count: entries.length })}</p><//>`}
+    <${Export} task=${task} chosen=${chosen} extent=${extentOf(chosen, entries)} truncated=${files.data.truncated} done=${files.reload} />
     ${!found.length && html`<p class="hint">${t('files.noMatch')}</p>`}
     <ul class="rows files">
       ${rows.map(
@@ -60,27 +61,60 @@ export function Files({ task, files }) {
             key=${entry.relPath}
             entry=${entry}
             task=${task}
-            ticked=${selected.has(entry.relPath)}
-            tick=${(ticked) => select([entry.relPath], ticked)}
+            ticked=${selected.has(entry.relPath) || holder(entry.relPath, selected) !== ''}
+            tick=${(ticked) => tick(entry.relPath, ticked)}
             open=${previewed === entry.relPath}
             toggle=${() => setPreviewed(previewed === entry.relPath ? '' : entry.relPath)}
           />`,
       )}
     </ul>
     ${pager}
-    <${Export} task=${task} chosen=${chosen} extent=${extentOf(chosen, entries)} truncated=${files.data.truncated} done=${files.reload} />
   </section>`;
 }
 
-/** How many files that is, and how many bytes: a directory stands for what is in it. */
-function extentOf(chosen, entries) {
-  const whole = chosen.filter((entry) => entry.type === 'directory').map((entry) => `${entry.relPath}/`);
-  const paths = new Set(chosen.map((entry) => entry.relPath));
-  const files = entries.filter(
-    (entry) =>
-      entry.type === 'file' && (paths.has(entry.relPath) || whole.some((directory) => entry.relPath.startsWith(directory))),
+/** The selected directory that a path lies in; empty if there is none. */
+function holder(path, selected) {
+  for (let end = path.indexOf('/'); end >= 0; end = path.indexOf('/', end + 1)) {
+    if (selected.has(path.slice(0, end))) return path.slice(0, end);
+  }
+  return '';
+}
+
+/** The same selection without what lies in a directory of it. */
+const topmost = (selected) => new Set([...selected].filter((path) => !holder(path, selected)));
+
+/** The selection without a path. If a directory around it was selected, what else is in that is. */
+function without(path, selected, entries) {
+  const around = holder(path, selected);
+  const next = new Set(selected);
+  next.delete(around || path);
+  if (!around) return next;
+  const others = entries.filter(
+    ({ relPath, lossy }) =>
+      !lossy &&
+      relPath.startsWith(`${around}/`) &&
+      relPath !== path &&
+      !relPath.startsWith(`${path}/`) &&
+      !path.startsWith(`${relPath}/`),
   );
-  return { count: files.length, size: files.reduce((sum, entry) => sum + entry.size, 0) };
+  return topmost(new Set([...next, ...others.map((entry) => entry.relPath)]));
+}
+
+/** How many files and directories there are among these entries, and how many bytes that is. */
+export function countsOf(entries) {
+  const directories = entries.filter((entry) => entry.type === 'directory').length;
+  const size = entries.reduce((sum, entry) => sum + (entry.type === 'file' ? entry.size : 0), 0);
+  return { files: entries.length - directories, directories, size };
+}
+
+/** That, in words. */
+export const howMany = ({ files, directories, size }) =>
+  t(directories ? 'files.count.both' : 'files.count', { files, directories, size: bytes(size) });
+
+/** The same of what was chosen: a directory stands for what is in it. */
+function extentOf(chosen, entries) {
+  const paths = new Set(chosen.map((entry) => entry.relPath));
+  return countsOf(entries.filter(({ relPath }) => paths.has(relPath) || holder(relPath, paths)));
 }
 
 function Row({ entry, task, ticked, tick, open, toggle }) {
@@ -111,11 +145,17 @@ function Row({ entry, task, ticked, tick, open, toggle }) {
   </li>`;
 }
 
+/** What is as it should be, although there is nothing to show. */
+const UNSHOWN = { BINARY_FILE: 'files.binary', FILE_TOO_LARGE: 'files.large' };
+
 function Preview({ task, relPath }) {
   const maxChars = state.host?.config?.previewChars ?? 20000;
   const text = useLoad((signal) => call('readSandboxFile', { taskId: task.id, relPath, maxChars }, { signal }), [relPath]);
   return html`<div class="preview">
-    ${text.failure && html`<${Problem} failure=${text.failure} retry=${text.reload} />`}
+    ${text.failure &&
+    (text.failure.code in UNSHOWN
+      ? html`<${Notice} data-code=${text.failure.code}><p>${t(UNSHOWN[text.failure.code])}</p><//>`
+      : html`<${Problem} failure=${text.failure} retry=${text.reload} />`)}
     ${text.loading && html`<${Loading} />`}
     ${text.data &&
     html`<p class="hint" data-testid="preview-size">

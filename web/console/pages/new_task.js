@@ -9,6 +9,7 @@ import { oneLine } from '../text.js';
 import { useAction, useDraft } from '../ui/hooks.js';
 import { Button, Field, Heading, Loading, Problem } from '../ui/parts.js';
 import { html } from '../vendor/preact.js';
+import { firstUsable, inOrder } from './presets.js';
 
 export default function NewTaskPage() {
   const host = useShared((state) => state.host);
@@ -20,7 +21,7 @@ export default function NewTaskPage() {
   const start = useAction(async () => {
     const args = { mainSessionId: main, description, subdir: subdir.trim() };
     if (label.trim()) args.label = label.trim();
-    if (presetId) args.presetId = presetId;
+    if (presetId || !host.config?.presetId) args.presetId = presetId || firstUsable(host.presetChoices);
     const { taskId, task } = await answered(call('startTask', args));
     toast(task.status === 'queued' ? t('new.queued', { place: task.queuedPosition }) : t('new.started'));
     setDescription('');
@@ -33,9 +34,9 @@ export default function NewTaskPage() {
   });
   if (!host) return html`<${Heading}>${t('new.title')}<//><${Loading} />`;
 
-  const presets = host.presetChoices;
+  const presets = inOrder(host.presetChoices);
   const usual = host.config?.presetId ?? '';
-  const chosen = presetId || usual;
+  const chosen = presetId || usual || firstUsable(presets);
   const preset = presets.find((of) => of.id === chosen);
   const lacking = preset?.lacks ?? [];
   const unusable =
@@ -53,7 +54,6 @@ export default function NewTaskPage() {
   };
   const typed = (set) => (event) => set(event.currentTarget.value);
   const nameOf = (id) => oneLine(presets.find((preset) => preset.id === id)?.name ?? id);
-  const asInSettings = usual ? t('new.preset.default', { name: nameOf(usual) }) : t('new.preset.none');
   return html`<section aria-label=${t('new.title')} class="narrow">
     <${Heading}>${t('new.title')}<//>
     <form onSubmit=${submit}>
@@ -61,13 +61,13 @@ export default function NewTaskPage() {
         ${({ id, describedby }) =>
           html`<textarea id=${id} name="description" aria-describedby=${describedby} rows="8" required value=${description} onInput=${typed(setDescription)}></textarea>`}
       <//>
-      <${Field} label=${t('new.preset')} hint=${t('new.preset.hint')}>
+      <${Field} label=${t('new.preset')} hint=${html`${t('new.preset.hint')} <a href=${link('settings')}>${t('new.preset.how')}</a>`}>
         ${({ id, describedby }) =>
-          html`<select id=${id} name="preset" aria-describedby=${describedby} value=${presetId} onChange=${typed(setPresetId)}>
-            <option value="">${asInSettings}</option>
+          html`<select id=${id} name="preset" aria-describedby=${describedby} value=${usual ? presetId : chosen} onChange=${typed(setPresetId)}>
+            ${usual && html`<option value="">${t('new.preset.default', { name: nameOf(usual) })}</option>`}
             ${presets.map(
               ({ id: of, name, broken }) =>
-                html`<option key=${of} value=${of} disabled=${broken}>${broken ? t('new.preset.broken', { name: oneLine(name) }) : oneLine(name)}</option>`,
+                html`<option key=${of} value=${of} disabled=${broken} selected=${of === (usual ? presetId : chosen)}>${broken ? t('new.preset.broken', { name: oneLine(name) }) : oneLine(name)}</option>`,
             )}
           </select>`}
       <//>

@@ -44,10 +44,16 @@ export function ReturnToMain({ task, files }) {
     if (mainSessionId && text.trim()) send.run();
   };
   const paths = (files.data?.entries ?? []).filter((entry) => entry.type === 'file' && !entry.lossy).slice(0, 500);
+  // What was written is still to be read when nobody is there any more.
+  if (!mainSessionId && !text) {
+    const several = mains.length > 0;
+    return html`<${Empty} title=${t(several ? 'return.which' : 'return.none')}>
+      <p>${t(several ? 'return.which.hint' : 'return.none.hint')}</p>
+      ${!several && html`<pre class="text">cofferdam main attach NAME</pre>`}
+    <//>`;
+  }
   return html`<section aria-label=${t('task.part.return')} class="narrow">
     <p class="hint">${t('return.hint')}</p>
-    ${!mainSessionId &&
-    html`<${Empty} title=${t('return.none')}><p>${t('main.none.hint')}</p><//>`}
     <form class="panel" onSubmit=${make}>
       <fieldset>
         <legend>${t('return.parts')}</legend>

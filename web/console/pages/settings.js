@@ -4,20 +4,24 @@ import { call, post } from '../client.js';
 import { learn, t } from '../i18n/index.js';
 import words from '../i18n/words/settings.js';
 import { refresh } from '../live.js';
+import { link } from '../router.js';
 import { change, state, toast, useShared } from '../state.js';
 import { oneLine, visible } from '../text.js';
 import { DirectoryInput } from '../ui/directory.js';
 import { useAction, useDraft, useLoad } from '../ui/hooks.js';
 import { Button, Check, Field, Heading, Loading, Notice, Path, Problem } from '../ui/parts.js';
 import { html, useState } from '../vendor/preact.js';
+import { firstUsable, inOrder } from './presets.js';
 
 learn(words);
 
 const NUMBERS = ['timeoutSeconds', 'maxConcurrent'];
+/** What is allowed until somebody chooses, and what the well-known agents need. */
+const USUAL_TOOLS = ['bash', 'edit', 'glob', 'grep', 'pwsh', 'read', 'write'];
 
 export default function SettingsPage() {
   const host = useShared((shared) => shared.host);
-  const [edits, setEdits] = useDraft('settings', {});
+  const [entered, setEdits] = useDraft('settings', {});
   const [messages, setMessages] = useState([]);
   const config = host?.config;
   const save = useAction(async () => {
@@ -37,6 +41,9 @@ export default function SettingsPage() {
   if (!host) return html`<${Heading}>${t('settings.title')}<//><${Loading} />`;
   if (!config) return html`<${Heading}>${t('settings.title')}<//><${Notice} tone="warn"><p>${t('settings.unknown')}</p><//>`;
 
+  // As long as nobody has chosen who does the tasks, it is who can.
+  const offered = config.presetId || firstUsable(host.presetChoices);
+  const edits = offered === config.presetId ? entered : { presetId: offered, ...entered };
   const value = (key) => (key in edits ? edits[key] : shownOf(key, config));
   const set = (key) => (fresh) => setEdits({ ...edits, [key]: fresh });
   const typed = (key) => (event) => set(key)(event.currentTarget.value);
@@ -71,14 +78,14 @@ export default function SettingsPage() {
         <h2>${t('settings.sandbox')}</h2>
         <${Field} label=${t('settings.sandboxRoot')} hint=${t('settings.sandboxRoot.hint')}>
           ${({ id, describedby }) =>
-            html`<${DirectoryInput} id=${id} name="sandboxRoot" value=${value('sandboxRoot')} change=${set('sandboxRoot')} aria-describedby=${describedby} />`}
+            html`<${DirectoryInput} id=${id} name="sandboxRoot" fresh value=${value('sandboxRoot')} change=${set('sandboxRoot')} aria-describedby=${describedby} />`}
         <//>
         ${!value('sandboxRoot') && html`<${Suggestion} use=${set('sandboxRoot')} />`}
         ${flag('allowWrites')} ${flag('readContext')}
       </section>
       <section class="panel" aria-label=${t('settings.agent')}>
         <h2>${t('settings.agent')}</h2>
-        <${Preset} choices=${host.presetChoices} value=${value('presetId')} typed=${typed('presetId')} />
+        <${Preset} choices=${inOrder(host.presetChoices)} value=${value('presetId')} typed=${typed('presetId')} />
         <${Needs} preset=${host.presetChoices.find((of) => of.id === value('presetId'))} tools=${value('allowedTools')} allow=${set('allowedTools')} />
         <${Tools} choices=${host.toolChoices} value=${value('allowedTools')} set=${set('allowedTools')} />
       </section>
@@ -95,8 +102,9 @@ export default function SettingsPage() {
       <${Problem} failure=${save.failure} />
       <div class="actions sticky">
         <${Button} kind="primary" off=${off} busy=${save.busy} data-action="save">${t('settings.save')}<//>
-        ${changed.length > 0 && html`<${Button} press=${() => setEdits({})}>${t('settings.discard')}<//>`}
+        ${Object.keys(entered).length > 0 && html`<${Button} press=${() => setEdits({})}>${t('settings.discard')}<//>`}
         <span class="hint" role="status">${off || t('settings.changed', { count: changed.length })}</span>
+        ${!changed.length && host.sandbox.set && html`<a class="button quiet" href=${link('new')}>${t('settings.go')} →</a>`}
       </div>
     </form>
   </section>`;
@@ -114,10 +122,14 @@ function toWire(key, value) {
   return [key, typeof value === 'string' ? value.trim() : value];
 }
 
+/** Directories whose content does not stay. */
+const PASSING = /^\/(tmp|var\/tmp|dev\/shm|run)(\/|$)/;
+
 /** Somebody who has no directory in mind gets one offered. */
 function Suggestion({ use }) {
   const home = useLoad((signal) => post('/directories', {}, { signal }), []);
-  if (!home.data) return null;
+  // A home that the system empties is none for what tasks make.
+  if (!home.data || PASSING.test(home.data.path)) return null;
   const path = `${home.data.path === '/' ? '' : home.data.path}/pods`;
   return html`<p><${Button} kind="small" press=${() => use(path)} data-action="suggest">${t('settings.suggest')} <${Path} of=${path} /><//></p>`;
 }
@@ -130,7 +142,7 @@ function Preset({ choices, value, typed }) {
     ${({ id, describedby }) =>
       choices.length
         ? html`<select id=${id} name="presetId" aria-describedby=${describedby} value=${value} onChange=${typed}>
-            <option value="" selected=${!value}>${t('settings.presetId.none')}</option>
+            ${!value && html`<option value="" selected>${t('settings.presetId.none')}</option>`}
             ${known.map((choice) => html`<option key=${choice.id} value=${choice.id} data-broken=${choice.broken ? 'true' : null} selected=${choice.id === value}>${nameOf(choice)}</option>`)}
           </select>`
         : html`<input id=${id} name="presetId" aria-describedby=${describedby} spellcheck="false" value=${value} onInput=${typed} />`}
@@ -150,15 +162,20 @@ function Needs({ preset, tools, allow }) {
 
 function Tools({ choices, value, set }) {
   const all = [...new Set([...choices, ...value])].sort();
+  // What was ticked when the page was opened stays where it is, so that nothing moves under the pointer.
+  const [shown] = useState(() => new Set([...USUAL_TOOLS, ...value]));
+  const more = all.filter((tool) => !shown.has(tool));
   const tick = (tool, ticked) => set(ticked ? [...value, tool] : value.filter((of) => of !== tool));
+  const box = (tool) =>
+    html`<${Check} key=${tool} name="tool" value=${tool} label=${html`<code>${oneLine(tool)}</code>`} checked=${value.includes(tool)} change=${(ticked) => tick(tool, ticked)} />`;
   return html`<fieldset class="tool-choice">
     <legend>${t('settings.tools')}</legend>
     <p class="hint">${t('settings.tools.hint')}</p>
-    <div class="grid">
-      ${all.map(
-        (tool) =>
-          html`<${Check} key=${tool} name="tool" value=${tool} label=${html`<code>${oneLine(tool)}</code>`} checked=${value.includes(tool)} change=${(ticked) => tick(tool, ticked)} />`,
-      )}
-    </div>
+    <div class="grid">${all.filter((tool) => shown.has(tool)).map(box)}</div>
+    ${more.length > 0 &&
+    html`<details data-testid="more-tools">
+      <summary>${t('settings.tools.more', { count: more.length, ticked: more.filter((tool) => value.includes(tool)).length })}</summary>
+      <div class="grid">${more.map(box)}</div>
+    </details>`}
   </fieldset>`;
 }

@@ -5,14 +5,15 @@ import { learn, t } from '../i18n/index.js';
 import words from '../i18n/words/task.js';
 import { go, link } from '../router.js';
 import { answered, isActive, isOpen, state, taskOf, useShared } from '../state.js';
-import { folded } from '../text.js';
+import { folded, titleOf } from '../text.js';
 import { watch } from '../transcript.js';
-import { useAction, useLoad } from '../ui/hooks.js';
+import { dropDraft, useAction, useLoad, useReturn } from '../ui/hooks.js';
 import { Button, Empty, Loading, Notice, Problem } from '../ui/parts.js';
-import { html, useEffect, useState } from '../vendor/preact.js';
+import { html, useEffect, useRef, useState } from '../vendor/preact.js';
 import { CleanUp } from './cleanup.js';
 import { Conversation } from './conversation.js';
-import { Files } from './files.js';
+import { Files, countsOf } from './files.js';
+import { rewindsIn } from './history.js';
 import { ReturnToMain } from './return.js';
 import { TaskChips, TaskFacts } from './task_facts.js';
 import { Turns } from './turns.js';
@@ -24,10 +25,24 @@ const PARTS = { conversation: Conversation, files: Files, turns: Turns, return: 
 export default function TaskPage({ id, part = 'conversation' }) {
   const task = useShared(() => taskOf(id));
   const known = useShared(() => state.host !== null);
+  // Each is another state of the files, and of what the turns are.
+  const rewinds = useShared(() => rewindsIn(state.transcripts[id]?.entries));
+  const isHeard = useShared(() => state.transcripts[id] !== undefined);
   const [opened, setOpened] = useState({ resumeError: null, failure: null, description: null });
-  const [cleaning, setCleaning] = useState(null);
+  const [cleaning, setCleaning] = useState(false);
   const cancel = useAction(() => answered(call('cancelTask', { taskId: id })));
-  const files = useLoad((signal) => call('listFiles', { taskId: id }, { signal }), [id, task?.status, task?.turns]);
+  const shown = part in PARTS ? part : 'conversation';
+  const files = useLoad(
+    (signal) => call('listFiles', { taskId: id }, { signal }),
+    [id, task?.status, task?.turns, rewinds, shown === 'files'],
+  );
+  useReturn(files.reload);
+  const before = useRef(null);
+  if (isHeard && before.current !== rewinds) {
+    // What was ticked was ticked among other files. The first transcript that comes is no news.
+    if (before.current !== null) dropDraft(`files.${id}`);
+    before.current = rewinds;
+  }
   const there = task !== undefined;
   useEffect(() => (there ? watch(id) : undefined), [id, there]);
   useEffect(() => {
@@ -52,20 +67,24 @@ export default function TaskPage({ id, part = 'conversation' }) {
   }
   if (!task) return html`<${Loading} />`;
 
-  const title = folded(task.label || task.description, 120);
-  const Part = PARTS[part] ?? Conversation;
-  const shown = part in PARTS ? part : 'conversation';
-  const removed = (scope) => (scope === 'files' ? files.reload() : go('tasks'));
+  const title = titleOf(task);
+  const description = opened.description ?? task.description;
+  const Part = PARTS[shown];
+  const removed = (scope) => {
+    dropDraft(`files.${id}`);
+    if (scope === 'files') files.reload();
+    else go('tasks');
+  };
+  // Files that were gone back to are another list, with nothing ticked.
+  const key = shown === 'files' ? `${id}/files/${rewinds}` : `${id}/${shown}`;
   return html`<article class="task" aria-label=${title} data-task=${id} data-status=${task.status}>
     <p class="crumbs"><a href=${link('tasks')}>${t('task.all')}</a></p>
     <div class="heading">
       <h1 tabindex="-1"><bdi>${title}</bdi></h1>
       <div class="actions">
         ${isOpen(task) &&
-        !(isActive(task) && shown === 'conversation') &&
         html`<${Button} kind="danger" busy=${cancel.busy} press=${cancel.run} data-action=${isActive(task) ? 'stop' : 'cancel'}>${t(isActive(task) ? 'task.stop' : 'task.cancel')}<//>`}
-        <${Button} kind="quiet" press=${() => setCleaning('files')} data-action="cleanup-files">${t('task.cleanFiles')}<//>
-        <${Button} kind="quiet" press=${() => setCleaning('all')} data-action="cleanup-all">${t('task.cleanAll')}<//>
+        <${Button} press=${() => setCleaning(true)} data-action="cleanup">${t('task.cleanUp')}<//>
       </div>
     </div>
     <${TaskChips} task=${task} />
@@ -73,17 +92,16 @@ export default function TaskPage({ id, part = 'conversation' }) {
     ${task.error && html`<${Notice} tone="bad" data-testid="task-error"><p class="said">${folded(task.error, 2000)}</p><//>`}
     ${opened.resumeError &&
     html`<${Notice} tone="warn"><p>${t('task.resumeError')} ${folded(opened.resumeError, 1000)}</p><//>`}
-    <${TaskFacts} task=${task} description=${opened.description ?? task.description} />
+    <${TaskFacts} task=${task} description=${description} />
     <nav class="tabs" aria-label=${t('task.parts')}>
       ${Object.keys(PARTS).map(
         (of) =>
           html`<a key=${of} href=${link('tasks', id, of)} data-part=${of} aria-current=${of === shown ? 'page' : null}
-            >${t(`task.part.${of}`)}${of === 'files' && files.data && ` (${files.data.entries.length}${files.data.truncated ? '+' : ''})`}</a
+            >${t(`task.part.${of}`)}${of === 'files' && files.data && ` (${countsOf(files.data.entries).files}${files.data.truncated ? '+' : ''})`}</a
           >`,
       )}
     </nav>
-    <${Part} key=${`${id}/${shown}`} task=${task} files=${files} />
-    ${cleaning &&
-    html`<${CleanUp} task=${task} scope=${cleaning} close=${() => setCleaning(null)} done=${removed} />`}
+    <${Part} key=${key} task=${task} files=${files} description=${description} rewinds=${rewinds} />
+    ${cleaning && html`<${CleanUp} task=${task} close=${() => setCleaning(false)} done=${removed} />`}
   </article>`;
 }

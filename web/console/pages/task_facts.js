@@ -7,6 +7,7 @@ import { duration, oneLine, visible } from '../text.js';
 import { useLoad } from '../ui/hooks.js';
 import { Chip, CopyButton, Facts, LongText, Path, StatusChip, Time } from '../ui/parts.js';
 import { html } from '../vendor/preact.js';
+import { noteOf } from './notes.js';
 import { Took } from './tasks.js';
 
 const PROBES = {
@@ -20,11 +21,14 @@ const PROBES = {
 /** How it stands, in a few words. */
 export function TaskChips({ task }) {
   const [tone, probe] = PROBES[task.sandboxProbe] ?? (task.fsDenied ? PROBES.denied : []);
+  const mode = oneLine(task.sandboxMode);
+  const inWords = `mode.${mode}`;
   return html`<p class="chips" data-testid="chips">
     <${StatusChip} status=${task.status} />
     ${task.queuedPosition > 0 && html`<${Chip}>${t('chip.queued', { place: task.queuedPosition })}<//>`}
-    ${task.sandboxMode && html`<${Chip} data-mode=${task.sandboxMode}>${t('chip.mode', { mode: oneLine(task.sandboxMode) })}<//>`}
-    ${probe && html`<${Chip} tone=${tone} data-probe=${task.sandboxProbe || 'denied'}>${t(probe)}<//>`}
+    ${task.sandboxMode &&
+    html`<${Chip} title=${`${t('chip.mode', { mode })} ${has(`${inWords}.hint`) ? t(`${inWords}.hint`) : ''}`} data-mode=${task.sandboxMode}>${has(inWords) ? t(inWords) : t('chip.mode', { mode })}<//>`}
+    ${probe && html`<${Chip} tone=${tone} title=${t(`sandbox.${task.sandboxProbe || 'denied'}`)} data-probe=${task.sandboxProbe || 'denied'}>${t(probe)}<//>`}
     ${task.legacy && html`<${Chip} tone="warn">${t('chip.legacy')}<//>`}
   </p>`;
 }
@@ -36,7 +40,7 @@ export function TaskFacts({ task, description }) {
     async (signal) => (task.legacy ? (await call('getLegacyTask', { taskId: task.id }, { signal })).notes : null),
     [task.id],
   );
-  const said = (notes?.entries ?? []).filter((entry) => entry.kind === 'note').slice(0, 5);
+  const said = (notes?.entries ?? []).filter((entry) => entry.kind === 'note' && noteOf(entry.text)).slice(0, 5);
   const probe = `sandbox.${task.sandboxProbe || 'none'}`;
   const { provider, model } = task.model;
   return html`<div class="about">
@@ -58,7 +62,7 @@ export function TaskFacts({ task, description }) {
           [t('fact.took'), task.startedAt > 0 && html`<${Took} task=${task} />`],
           [t('fact.turns'), task.turns],
           [t('fact.timeout'), duration(task.timeoutMs)],
-          [t('fact.main'), task.mainSessionId && html`<${Path} of=${task.mainSessionId} />`],
+          [t('fact.main'), task.mainSessionId ? html`<${Path} of=${task.mainSessionId} />` : t('fact.main.none')],
           [t('fact.id'), html`<${Path} of=${task.id} />`],
         ]}
       />

@@ -4,7 +4,7 @@ import { call } from '../client.js';
 import { language, t } from '../i18n/index.js';
 import { link } from '../router.js';
 import { answered, isOpen, toast, useShared } from '../state.js';
-import { duration, folded, oneLine } from '../text.js';
+import { duration, folded, oneLine, titleOf } from '../text.js';
 import { useAction } from '../ui/hooks.js';
 import { usePages } from '../ui/pager.js';
 import { Button, Empty, Heading, Loading, Problem, StatusChip, Time } from '../ui/parts.js';
@@ -23,6 +23,7 @@ const FILTERS = {
 export function TasksPage() {
   const tasks = useShared((state) => state.tasks);
   const known = useShared((state) => state.host !== null);
+  const isReady = useShared((state) => state.host?.sandbox.set !== false);
   const failure = useShared((state) => state.failure);
   const [filter, setFilter] = useState('all');
   const [search, setSearch] = useState('');
@@ -41,7 +42,7 @@ export function TasksPage() {
 
   const actions = html`
     ${tasks.length > 0 && html`<${Button} press=${() => setBulk(true)} data-action="bulk-cleanup">${t('tasks.cleanMany')}<//>`}
-    <a class="button primary" href=${link('new')}>${t('tasks.new')}</a>
+    ${tasks.length > 0 && html`<a class="button primary" href=${link('new')}>${t('tasks.new')}</a>`}
   `;
   return html`<section aria-label=${t('tasks.title')}>
     <${Heading} actions=${actions}>${t('tasks.title')}<//>
@@ -66,7 +67,8 @@ export function TasksPage() {
     !tasks.length &&
     html`<${Empty} title=${t('tasks.none')}>
       <p>${t('tasks.none.hint')}</p>
-      <p><a class="button primary" href=${link('new')}>${t('tasks.new')}</a></p>
+      ${!isReady && html`<p>${t('tasks.none.root')}</p>`}
+      <p><a class="button primary" href=${link(isReady ? 'new' : 'settings')}>${t(isReady ? 'tasks.new' : 'banner.noRoot.go')}</a></p>
     <//>`}
     ${tasks.length > 0 &&
     !found.length &&
@@ -91,16 +93,17 @@ class Card extends Component {
   }
 
   render({ task, clean }) {
-    const title = folded(task.label || task.description, 120);
+    const title = titleOf(task);
     return html`<li class="card" data-task=${task.id} data-status=${task.status}>
       <div class="card-head">
         <${StatusChip} status=${task.status} />
-        <h2><a href=${link('tasks', task.id)} title=${oneLine(task.label)}><bdi>${title}</bdi></a></h2>
+        <h2><a href=${link('tasks', task.id)} title=${oneLine(folded(task.description || task.label, 500))}><bdi>${title}</bdi></a></h2>
       </div>
       <dl class="brief">
         <div><dt>${t('tasks.created')}</dt><dd><${Time} at=${task.createdAt} /></dd></div>
         ${task.startedAt > 0 &&
-        html`<div><dt>${t('tasks.took')}</dt><dd><${Took} task=${task} /></dd></div>`}
+        html`<div><dt>${t(task.turns > 1 ? 'tasks.took.last' : 'tasks.took')}</dt><dd><${Took} task=${task} /></dd></div>`}
+        ${task.turns > 1 && html`<div><dt>${t('tasks.turns')}</dt><dd class="number">${task.turns}</dd></div>`}
         ${task.queuedPosition > 0 &&
         html`<div><dt>${t('tasks.queued')}</dt><dd class="number">${task.queuedPosition}</dd></div>`}
       </dl>
@@ -124,7 +127,7 @@ function CardActions({ task, title, clean }) {
       <a class="button small" data-action="view" href=${link('tasks', task.id)} aria-label=${`${t('tasks.view')}: ${title}`}>${t('tasks.view')}</a>
       ${isOpen(task) &&
       html`<${Button} kind="small" busy=${cancel.busy} press=${cancel.run} data-action="cancel" aria-label=${`${t('tasks.cancel')}: ${title}`}>${t('tasks.cancel')}<//>`}
-      <${Button} kind="small quiet" press=${() => clean(task)} data-action="cleanup" aria-label=${`${t('tasks.cleanUp')}: ${title}`}>${t('tasks.cleanUp')}<//>
+      <${Button} kind="small quiet" press=${() => clean(task)} data-action="cleanup" aria-label=${`${t('tasks.cleanUp')} ${title}`}>${t('tasks.cleanUp')}<//>
     </div>
   `;
 }

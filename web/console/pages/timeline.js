@@ -6,14 +6,14 @@ import { go, link } from '../router.js';
 import { toast } from '../state.js';
 import { folded, oneLine, visible } from '../text.js';
 import { Confirm } from '../ui/dialog.js';
-import { useAction, useDraft, useLoad, useReturn } from '../ui/hooks.js';
+import { useAction, useEvery, useLoad } from '../ui/hooks.js';
 import { usePages } from '../ui/pager.js';
-import { Button, Chip, Empty, Field, Heading, Loading, Path, Problem, Time } from '../ui/parts.js';
+import { Button, Chip, Empty, Field, Heading, Loading, Notice, Path, Problem, Time } from '../ui/parts.js';
 import { html, useState } from '../vendor/preact.js';
 import { takeCheckpoint } from './checkpoints.js';
 import { Rollback } from './rollback.js';
 import { Trash } from './trash.js';
-import { Undo, whichRollback } from './undo.js';
+import { Undo, standInWords, standOf } from './undo.js';
 
 const PAGE = 50;
 export const LIVE = '@live';
@@ -21,35 +21,33 @@ export const LIVE = '@live';
 export function TimelinePage({ workspace }) {
   const url = `/ckpt/workspaces/${encodeURIComponent(workspace)}`;
   const line = useLoad((signal) => get(`${url}/snapshots`, { signal }), [workspace]);
-  // Whether there was a roll back, as far as this page knows. Only then is it asked which is the newest: that may have been
-  // made elsewhere, and where there is none the answer is an error.
-  const [rolledBack, setRolledBack] = useDraft(`rollback.${workspace}`, false);
   const [message, setMessage] = useState('');
   const [rolling, setRolling] = useState(null);
   const [dropping, setDropping] = useState(null);
   const [undoing, setUndoing] = useState(false);
   const snapshots = [...(line.data?.snapshots ?? [])].reverse();
   const { rows, pager } = usePages(snapshots, PAGE);
+  const nameOf = (id) => folded(snapshots.find((snapshot) => snapshot.id === id)?.message || '', 80) || oneLine(id);
   const newest = snapshots.find((snapshot) => !snapshot.missing)?.id;
   const since = useLoad(
-    (signal) => (newest ? post('/ckpt/diff', { workspace, from: newest, to: LIVE, limit: 1 }, { signal }) : null),
-    [`${workspace}/${newest}`, line.data],
+    async (signal) => {
+      if (!newest) return null;
+      const diff = await post('/ckpt/diff', { workspace, from: newest, to: LIVE, limit: 1 }, { signal, patience: 600000 });
+      return { ...diff, at: Date.now() };
+    },
+    [`${workspace}/${newest}`],
   );
-  const last = useLoad(
-    (signal) => (rolledBack ? get(`${url}/last-rollback`, { signal }) : null),
-    [workspace, rolledBack, line.data],
-  );
-  const changed = line.reload;
-  useReturn(changed);
+  const changed = async () => {
+    await line.reload();
+    await since.reload();
+  };
+  // No news tell of a directory: it is looked at.
+  useEvery(5000, changed);
   const take = useAction(async () => {
     await takeCheckpoint(workspace, message);
     setMessage('');
     await changed();
   });
-  const rolled = async () => {
-    setRolledBack(true);
-    await changed();
-  };
   const drop = async () => {
     await post('/ckpt/delete', { workspace, snapshot: dropping.id, force: dropping.pinned });
     toast(t('drop.done', { name: oneLine(dropping.id) }));
@@ -75,7 +73,7 @@ export function TimelinePage({ workspace }) {
       <${Button} kind="primary" busy=${take.busy} data-action="checkpoint">${t('ckpt.take')}<//>
       <${Problem} failure=${take.failure} />
     </form>
-    <${LastRollback} of=${last.data} undo=${() => setUndoing(true)} />
+    ${line.data.last && html`<${LastRollback} of=${line.data.last} stand=${standOf(workspace, line.data.last)} nameOf=${nameOf} undo=${() => setUndoing(true)} />`}
     <ol class="timeline" reversed>
       <li class="now">
         <p><strong>${t('line.now')}</strong> <span class="hint">${t('line.now.hint')}</span></p>
@@ -84,6 +82,7 @@ export function TimelinePage({ workspace }) {
           ${since.data.total
             ? html`<a href=${link('checkpoints', workspace, 'diff', newest, LIVE)}>${t('line.changed', since.data)}</a>`
             : t('line.unchanged')}
+          ${` · ${t('line.looked')} `}<${Time} at=${since.data.at} />
         </p>`}
       </li>
       ${rows.map(
@@ -96,9 +95,9 @@ export function TimelinePage({ workspace }) {
     ${snapshots.length > 1 && html`<${Compare} snapshots=${snapshots} workspace=${workspace} />`}
     <${Trash} workspace=${workspace} path=${line.data.path} changed=${changed} />
     ${rolling &&
-    html`<${Rollback} workspace=${workspace} path=${line.data.path} snapshot=${rolling} close=${() => setRolling(null)} done=${rolled} />`}
+    html`<${Rollback} workspace=${workspace} path=${line.data.path} snapshot=${rolling} close=${() => setRolling(null)} done=${changed} />`}
     ${undoing &&
-    html`<${Undo} workspace=${workspace} url=${url} path=${line.data.path} close=${() => setUndoing(false)} done=${rolled} />`}
+    html`<${Undo} workspace=${workspace} url=${url} path=${line.data.path} nameOf=${nameOf} close=${() => setUndoing(false)} done=${changed} />`}
     ${dropping &&
     html`<${Confirm} title=${t('drop.title', { name: oneLine(dropping.id) })} act=${t('drop.act')} of="delete" danger work=${drop} close=${() => setDropping(null)}>
       <p>${t(dropping.pinned ? 'drop.pinned' : 'drop.what')}</p>
@@ -106,19 +105,18 @@ export function TimelinePage({ workspace }) {
   </section>`;
 }
 
-function LastRollback({ of, undo }) {
-  const text = of ? whichRollback(of) : t('line.undo.unknown');
-  return html`<div class=${of ? 'notice good' : 'undo-line'}>
+function LastRollback({ of, stand, nameOf, undo }) {
+  return html`<${Notice} tone=${stand === 'undone' ? 'quiet' : 'good'} data-testid="last-rollback" data-stand=${stand}>
     <div>
-      <p class=${of ? '' : 'hint'}>${text}</p>
-      ${of?.warnings.length > 0 &&
+      <p>${standInWords(stand, of, nameOf)}</p>
+      ${of.warnings.length > 0 &&
       html`<details>
         <summary>${t('back.warnings', { count: of.warnings.length + of.omitted })}</summary>
         <${Warnings} of=${of.warnings} />
       </details>`}
     </div>
-    <${Button} kind="small" press=${undo} data-action=${of ? 'undo-rollback' : 'undo-any'}>${t('line.undo')}<//>
-  </div>`;
+    <${Button} press=${undo} data-action="undo-rollback">${t(`line.undo.${stand}`)}<//>
+  <//>`;
 }
 
 function Snapshot({ of, workspace, url, roll, drop }) {

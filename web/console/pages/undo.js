@@ -1,37 +1,55 @@
-// Taking the newest roll back of a directory back: which one that is, before it is done.
+// Taking the newest roll back of a directory back, and taking that back: which of it it is, before it is done.
 
 import { get, post } from '../client.js';
 import { t } from '../i18n/index.js';
 import { toast } from '../state.js';
-import { oneLine } from '../text.js';
 import { Confirm } from '../ui/dialog.js';
 import { useLoad } from '../ui/hooks.js';
 import { Path, Problem } from '../ui/parts.js';
 import { html } from '../vendor/preact.js';
 
-/** Says which roll back, or which undo, is the newest. */
-export function whichRollback({ snapshot, undone, changed }) {
-  if (!undone) return t('line.undo.done.hint', { name: oneLine(snapshot), changed });
-  if (!undone.snapshot) return t('line.undo.again.hint', { changed });
-  return t('line.undo.of.hint', { name: oneLine(undone.snapshot), changed });
+/** By workspace, what its newest undo came to, as far as this page saw what it undid: `{operation, stand}`. */
+const seen = new Map();
+
+/** How a directory stands after its newest roll back or undo: `rolled`, `undone`, rolled back `again`, or `unknown`, where an undo
+ * was undone that this page has not seen. */
+export function standOf(workspace, { undone }) {
+  if (!undone) {
+    seen.delete(workspace);
+    return 'rolled';
+  }
+  const known = seen.get(workspace);
+  if (known?.operation === undone.operation) return known.stand;
+  const flipped = { undone: 'again', again: 'undone' }[known?.stand] ?? 'unknown';
+  const stand = undone.undo ? flipped : 'undone';
+  seen.set(workspace, { operation: undone.operation, stand });
+  return stand;
+}
+
+/** Says so; `nameOf` is what people call a checkpoint. */
+export function standInWords(stand, { snapshot, undone, changed }, nameOf) {
+  const of = snapshot ?? undone?.snapshot;
+  const which = stand === 'undone' && of ? 'undone.of' : stand;
+  return t(`line.came.${which}`, { name: of ? nameOf(of) : '', changed });
 }
 
 /** Asks whether the newest one shall be taken back, which may have been made elsewhere a moment ago. */
-export function Undo({ workspace, url, path, close, done }) {
+export function Undo({ workspace, url, path, nameOf, close, done }) {
   const last = useLoad((signal) => get(`${url}/last-rollback`, { signal }), [workspace]);
   const none = last.failure?.code === 'SnapshotNotFound';
+  const stand = last.data ? standOf(workspace, last.data) : 'rolled';
   const work = async () => {
-    toast(t('line.undone', await post('/ckpt/undo', { workspace }, { patience: 600000 })));
+    const undone = await post('/ckpt/undo', { workspace }, { patience: 600000 });
+    toast(t(stand === 'undone' ? 'line.redone' : 'line.undone', undone));
     await done();
   };
-  const title = t(last.data?.undone ? 'line.undo.again.title' : 'line.undo.title');
-  return html`<${Confirm} title=${title} act=${t('line.undo')} of="undo-rollback" off=${!last.data} work=${work} close=${close}>
+  return html`<${Confirm} title=${t(`line.undo.title.${stand}`)} act=${t(`line.undo.${stand}`)} of="undo-rollback" off=${!last.data} work=${work} close=${close}>
     ${last.loading && html`<p role="status">${t('line.undo.asking')}</p>`}
     ${none && html`<p data-testid="plan">${t('line.undo.nothing')}</p>`}
     ${!none && html`<${Problem} failure=${last.failure} retry=${last.reload} />`}
     ${last.data &&
-    html`<p data-testid="plan">${whichRollback(last.data)}</p>
-      <p>${t('line.undo.what')}</p>`}
+    html`<p data-testid="plan">${standInWords(stand, last.data, nameOf)}</p>
+      <p>${t(`line.undo.what.${stand}`)}</p>`}
     <p><${Path} of=${path} /></p>
   <//>`;
 }

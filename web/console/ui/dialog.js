@@ -27,6 +27,8 @@ export function Dialog({ title, close, children, wide = false, held = false, ...
     const dialog = element.current;
     const before = document.activeElement;
     dialog.showModal();
+    // What is said at the edge of the page is to be seen above this, too.
+    dispatchEvent(new Event('raise'));
     return () => {
       // As long as it is open nothing beside it can have the focus.
       dialog.close();

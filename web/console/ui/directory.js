@@ -7,12 +7,13 @@ import { html, useEffect, useState } from '../vendor/preact.js';
 import { Dialog } from './dialog.js';
 import { useLoad } from './hooks.js';
 import { usePages } from './pager.js';
-import { Button, Loading, Notice, Path, Problem } from './parts.js';
+import { Button, Field, Loading, Notice, Path, Problem } from './parts.js';
 
 const PAGE = 100;
 
-/** The input for a path with a button beside it that opens the dialog. `known` are paths to offer. */
-export function DirectoryInput({ value, change, known = [], id, ...rest }) {
+/** The input for a path with a button beside it that opens the dialog. `known` are paths to offer; `fresh` says that it may
+ * be one that is yet to be made. */
+export function DirectoryInput({ value, change, known = [], fresh = false, id, ...rest }) {
   const [choosing, setChoosing] = useState(false);
   const chosen = (path) => {
     change(path);
@@ -32,13 +33,14 @@ export function DirectoryInput({ value, change, known = [], id, ...rest }) {
     />
     <datalist id=${`${id}-known`}>${known.map((path) => html`<option key=${path} value=${path}></option>`)}</datalist>
     <${Button} press=${() => setChoosing(true)} data-action="choose-directory">${t('do.choose')}<//>
-    ${choosing && html`<${DirectoryDialog} from=${value} choose=${chosen} close=${() => setChoosing(false)} />`}
+    ${choosing && html`<${DirectoryDialog} from=${value} fresh=${fresh} choose=${chosen} close=${() => setChoosing(false)} />`}
   </div>`;
 }
 
 const above = (path) => path.replace(/\/+[^/]*\/*$/, '') || '/';
 
-function DirectoryDialog({ from, choose, close }) {
+function DirectoryDialog({ from, fresh, choose, close }) {
+  const [name, setName] = useState('');
   const [path, setPath] = useState(from.startsWith('/') ? from : '');
   const listed = useLoad((signal) => post('/directories', path ? { path } : {}, { signal }), [path]);
   useEffect(() => {
@@ -49,7 +51,14 @@ function DirectoryDialog({ from, choose, close }) {
   const here = listed.data?.path ?? path;
   // From one that may not be read there is a way back, too.
   const parent = listed.data ? listed.data.parent : listed.failure && path.length > 1 && above(path);
-  const into = (name) => setPath(here === '/' ? `/${name}` : `${here}/${name}`);
+  const below = (of) => (here === '/' ? `/${of}` : `${here}/${of}`);
+  const into = (of) => {
+    setName('');
+    setPath(below(of));
+  };
+  const made = name.trim();
+  const bad = (made.includes('/') || made === '.' || made === '..') && t('directory.badName');
+  const off = !listed.data || Boolean(listed.failure) || bad;
   return html`<${Dialog} title=${t('directory.title')} close=${close} data-testid="directories">
     <p><span class="term">${t('directory.path')}</span> <${Path} of=${here} /></p>
     ${listed.failure &&
@@ -60,15 +69,20 @@ function DirectoryDialog({ from, choose, close }) {
     ${listed.data && !rows.length && html`<p class="hint">${t('directory.empty')}</p>`}
     <ul class="directories">
       ${rows.map(
-        (name) =>
-          html`<li key=${name}><button type="button" class="link" onClick=${() => into(name)}><bdi class="path">${oneLine(name)}</bdi></button></li>`,
+        (of) =>
+          html`<li key=${of}><button type="button" class="link" onClick=${() => into(of)}><bdi class="path">${oneLine(of)}</bdi></button></li>`,
       )}
     </ul>
     ${pager}
     ${listed.data?.truncated && html`<${Notice}><p>${t('directory.truncated')}</p><//>`}
+    ${fresh &&
+    html`<${Field} label=${t('directory.fresh')} hint=${bad || t('directory.fresh.hint')}>
+      ${({ id, describedby }) =>
+        html`<input id=${id} name="fresh" class="path" spellcheck="false" autocapitalize="off" autocomplete="off" aria-describedby=${describedby} value=${name} onInput=${(event) => setName(event.currentTarget.value)} />`}
+    <//>`}
     <div class="actions end">
       <${Button} press=${close} data-action="dismiss">${t('do.cancel')}<//>
-      <${Button} kind="primary" off=${!listed.data || Boolean(listed.failure)} press=${() => choose(here)} data-action="choose">${t('directory.use')}<//>
+      <${Button} kind="primary" off=${off} press=${() => choose(made ? below(made) : here)} data-action="choose">${t(made ? 'directory.use.fresh' : 'directory.use')}<//>
     </div>
   <//>`;
 }

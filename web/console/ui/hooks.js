@@ -71,6 +71,33 @@ export function useDraft(name, first) {
   return [value, set];
 }
 
+/** Forgets what was typed or chosen under this name: what it was about is not what it was. */
+export const dropDraft = (name) => drafts.delete(name);
+
+/** Does something again and again while somebody looks at this page, and when they come back to it. The longer it takes, the
+ * seldomer: at most a twentieth of the time is spent on it. */
+export function useEvery(milliseconds, work) {
+  const current = useRef(work);
+  current.current = work;
+  useReturn(() => current.current());
+  useEffect(() => {
+    let timer = 0;
+    const wait = (after) => {
+      timer = setTimeout(look, after);
+    };
+    const look = async () => {
+      const began = Date.now();
+      if (!document.hidden) await current.current();
+      if (timer) wait(Math.max(milliseconds, 20 * (Date.now() - began)));
+    };
+    wait(milliseconds);
+    return () => {
+      clearTimeout(timer);
+      timer = 0;
+    };
+  }, [milliseconds]);
+}
+
 /** Does something when people come back to this page from elsewhere: what they did there may be seen here. */
 export function useReturn(work) {
   const current = useRef(work);

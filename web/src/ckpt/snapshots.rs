@@ -3,8 +3,8 @@
 use actix_web::http::Method;
 use actix_web::web::{self, Data, Json, Path};
 use cofferdam_actors::ckpt::{
-    CheckpointOutcome, Ckpt, CreateCheckpoint, DeleteSnapshot, Failure, HealthAdvisory, LastDone,
-    LastRollback, ListSnapshots, ListedWorkspace, Rollback, RoutingError, SnapshotList, shown_path,
+    CheckpointOutcome, Ckpt, CreateCheckpoint, DeleteSnapshot, Failure, GetLastRollback, HealthAdvisory,
+    LastDone, LastRollback, ListSnapshots, ListedWorkspace, Rollback, RoutingError, SnapshotList, shown_path,
 };
 use cofferdam_protocol::ckpt::Timestamp;
 use cofferdam_storage::ckpt::Snapshot;
@@ -62,6 +62,9 @@ pub struct SnapshotsReport {
     pub path: String,
     /// In the order in which they were taken.
     pub snapshots: Vec<SnapshotReport>,
+    /// What the newest rollback or undo did; null if there was none since the daemon started.
+    #[serde(default)]
+    pub last: Option<LastRollbackReport>,
 }
 
 /// One snapshot.
@@ -158,13 +161,16 @@ async fn snapshots(
     ckpt: Data<Ckpt>,
 ) -> Answer<SnapshotsReport> {
     let workspace = of.into_inner();
-    let list = ckpt.ask(ListSnapshots { peer, workspace: Some(workspace.clone()) }).await?;
-    let listed = list.workspaces.first().ok_or(RoutingError::WorkspaceNotFound(workspace));
+    let list = ckpt.ask(ListSnapshots { peer: peer.clone(), workspace: Some(workspace.clone()) }).await?;
+    let listed = list.workspaces.first().ok_or_else(|| RoutingError::WorkspaceNotFound(workspace.clone()));
     let listed = listed.map_err(Failure::from)?;
+    // That there was none is an error of its own route, and nothing to mention here.
+    let last = ckpt.ask(GetLastRollback { peer, workspace }).await.ok();
     Ok(Json(SnapshotsReport {
         id: listed.workspace.id.to_string(),
         path: shown_path(&listed.workspace.path),
         snapshots: listed.snapshots.iter().map(SnapshotReport::from).collect(),
+        last: last.map(|last| last.as_ref().into()),
     }))
 }
 

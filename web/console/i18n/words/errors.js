@@ -32,7 +32,7 @@ export default {
   'error.BAD_REQUEST': ['Look at what you entered: something in it is missing, too long or not what is expected.', '请检查输入：有内容缺失、过长或不符合要求。'],
   'error.BUSY': ['Too much is going on at once. Close other pages of the console, and try again.', '同时进行的操作过多。请关闭控制台的其他页面后重试。'],
 
-  'error.CORE_UNAVAILABLE': ['The part that keeps the tasks does not answer. Wait a moment, or restart it on the diagnostics page.', '负责保存任务的组件没有应答。请稍候，或在诊断页面重启它。'],
+  'error.CORE_UNAVAILABLE': ['The task store does not answer. Wait a moment, or restart it on the diagnostics page.', '任务存储没有应答。请稍候，或在诊断页面重启它。'],
   'error.PROTOCOL_MISMATCH': ['The programs are of different releases. Install them from one release, and restart the daemon.', '各程序版本不一致。请安装同一版本，并重启守护进程。'],
   'error.SCHEMA_MISMATCH': ['The database was written by another release. Run the release that wrote it, or a newer one.', '数据库由其他版本写入。请运行写入它的版本或更新的版本。'],
   'error.DB_ERROR': ['The database could not be read or written. Is the disk full? The diagnostics say more.', '无法读写数据库。磁盘是否已满？诊断页面有更多信息。'],
@@ -46,8 +46,8 @@ export default {
   'error.TASK_NOT_FOUND': ['The task is gone. The board shows those there are.', '该任务已不存在。任务列表显示现有的任务。'],
   'error.TASK_BUSY': ['Wait until one of the running tasks has ended, or cancel one.', '请等待某个运行中的任务结束，或取消一个任务。'],
   'error.TASK_BUSY.shared': [
-    'These tasks share the directory. Remove the record only, or all of them with “Clean up many”.',
-    '这些任务共用同一目录。请仅删除记录，或用“批量清理”一并删除它们。',
+    'These tasks share the directory, so its files can go only with all of them. Open “Clean up…” of this task again and remove them together, or remove the record only.',
+    '这些任务共用同一目录，文件只能与它们一起删除。请重新打开此任务的“清理…”一并删除，或仅删除记录。',
   ],
   'error.TASK_RUNNING': ['Wait until the turn has ended, or stop it first.', '请等待本轮结束，或先停止它。'],
   'error.TASK_NOT_RESUMABLE': ['Its agent cannot go on with it. Start a new task; the files of this one can still be exported.', '它的智能体无法继续。请新建任务；此任务的文件仍可导出。'],

@@ -27,11 +27,6 @@ export default {
   'link.lost': ['No connection', '连接中断'],
 
   'main.label': ['Main conversation', '主会话'],
-  'main.none': ['No main conversation', '没有主会话'],
-  'main.none.hint': [
-    'Tasks work without one. To send results to a conversation, attach its client with: cofferdam main attach NAME',
-    '没有主会话也能运行任务。要把结果发回某个会话，请用以下命令连接它的客户端：cofferdam main attach 名称',
-  ],
   'main.choose': ['Choose a main conversation', '选择主会话'],
 
   'banner.noRoot': [
@@ -51,9 +46,9 @@ export default {
   'banner.root': ['Tasks work below', '任务在此目录下工作：'],
   'banner.change': ['Change it in the settings', '在设置中更改'],
 
-  'core.starting': ['The part that keeps the tasks is starting.', '负责保存任务的组件正在启动。'],
-  'core.mismatch': ['The part that keeps the tasks is of another release: no task can start.', '负责保存任务的组件版本不一致：不能启动任务。'],
-  'core.down': ['The part that keeps the tasks is gone and will be started again.', '负责保存任务的组件已停止，将会重新启动。'],
+  'core.starting': ['The task store is starting.', '任务存储正在启动。'],
+  'core.mismatch': ['The task store is of another release: no task can start.', '任务存储版本不一致：不能启动任务。'],
+  'core.down': ['The task store is gone and will be started again.', '任务存储已停止，将会重新启动。'],
 
   'do.cancel': ['Cancel', '取消'],
   'do.close': ['Close', '关闭'],
@@ -78,5 +73,9 @@ export default {
   'directory.up': ['One level up', '上一级'],
   'directory.empty': ['There are no directories in here. You can still choose it.', '这里没有子目录，但仍可以选择它。'],
   'directory.use': ['Use this directory', '使用此目录'],
+  'directory.fresh': ['New directory in here', '在此新建目录'],
+  'directory.fresh.hint': ['Optional. It is made when it is first used.', '可选。首次使用时创建。'],
+  'directory.badName': ['A name, without /.', '请输入不含 / 的名称。'],
+  'directory.use.fresh': ['Use the new directory', '使用新目录'],
   'directory.truncated': ['Only the beginning of a long list is shown. Type the path instead.', '列表过长，只显示开头部分。请直接输入路径。'],
 };
