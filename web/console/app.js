@@ -182,6 +182,13 @@ function Theme() {
   </button>`;
 }
 
+/** Nobody needs one; whoever wonders is told what it would be for. */
+const NoMain = () =>
+  html`<details class="session none" data-testid="main-session">
+    <summary>${t('main.none')}</summary>
+    <div class="explained"><p>${t('main.none.hint')}</p><code>cofferdam main attach NAME</code></div>
+  </details>`;
+
 function MainSession() {
   const mains = useShared((state) => state.mains);
   const main = useShared((state) => state.main);
@@ -235,7 +242,8 @@ function Root({ of, section }) {
   const [state, tone] = of.insideMainCwd
     ? ['inside', 'warn']
     : of.inTemp
-      ? ['temp', 'warn']
+      ? // Whoever chose it knows by now.
+        ['temp', isHere ? 'warn' : 'quiet']
       : of.exists
         ? ['root', 'quiet']
         : ['willBeMade', 'quiet'];

@@ -9,7 +9,7 @@ import { Confirm } from '../ui/dialog.js';
 import { useLoad } from '../ui/hooks.js';
 import { Check, Notice, Path, Radios, StatusChip } from '../ui/parts.js';
 import { html, useState } from '../vendor/preact.js';
-import { countsOf, howMany } from './files.js';
+import { countsOf, howMany } from './counts.js';
 
 /** Asks what of a task shall be removed, and removes it. `done` is called with the scope. */
 export function CleanUp({ task, close, done }) {

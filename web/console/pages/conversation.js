@@ -119,11 +119,11 @@ class Entry extends Component {
     if (kind === 'thinking') return html`<${Folded} kind=${kind} text=${text} time=${time} faded=${faded} />`;
     if (kind === 'prompt') {
       // What the person asked for, and then all that the agent was told with it.
-      return html`<div class=${`entry user${faded}`} data-entry-kind="request">
+      return html`<div class=${`entry user${faded}`} data-entry-kind="prompt">
           <p class="who">${t('talk.user')} <${Time} at=${time} /></p>
           <${Said} text=${asked || text} />
         </div>
-        ${text.trim() !== (asked || text).trim() && html`<${Folded} kind=${kind} text=${text} time=${time} faded=${faded} />`}`;
+        ${text.trim() !== (asked || text).trim() && html`<${Folded} kind=${kind} named="told" text=${text} time=${time} faded=${faded} />`}`;
     }
     const who = has(`talk.${kind}`) ? t(`talk.${kind}`) : kind;
     return html`<div class=${`entry ${kind}${faded}`} data-entry-kind=${kind}>
@@ -146,9 +146,9 @@ function Said({ text }) {
   return html`<div class="said" dir="auto">${visible(shown)}</div>${more}`;
 }
 
-function Folded({ kind, text, time, faded }) {
+function Folded({ kind, text, time, faded, named = kind }) {
   const [shown, more] = useBeginning(text);
-  return html`<details class=${`entry ${kind}${faded}`} data-entry-kind=${kind}>
+  return html`<details class=${`entry ${kind}${faded}`} data-entry-kind=${named}>
     <summary>${t(FOLDED[kind])} <${Time} at=${time} /></summary>
     <div class="said">${visible(shown)}</div>
     ${more}
@@ -198,6 +198,7 @@ function turn(text, time, gone) {
 
 function Input({ task }) {
   const [text, setText] = useDraft(`tell.${task.id}`, '');
+  const stop = useAction(() => answered(call('cancelTask', { taskId: task.id })));
   const send = useAction(async () => {
     await answered(call('followUp', { taskId: task.id, text }, { own: true }));
     setText('');
@@ -225,7 +226,7 @@ function Input({ task }) {
     submit(event);
   };
   return html`<form class="tell" onSubmit=${submit}>
-    <${Problem} failure=${send.failure} />
+    <${Problem} failure=${send.failure ?? stop.failure} />
     <label class="sr" for="tell">${t('talk.input')}</label>
     <div class="tell-row">
       <textarea
@@ -239,7 +240,9 @@ function Input({ task }) {
         onInput=${(event) => setText(event.currentTarget.value)}
         onKeyDown=${key}
       ></textarea>
-      <${Button} kind="primary" off=${off} busy=${send.busy} data-action="send">${t('talk.send')}<//>
+      ${isActive(task)
+        ? html`<${Button} kind="danger" busy=${stop.busy} press=${stop.run} data-action="stop">${t('task.stop')}<//>`
+        : html`<${Button} kind="primary" off=${off} busy=${send.busy} data-action="send">${t('talk.send')}<//>`}
     </div>
     <p class="hint" id="tell-hint" role="status">${isOpen(task) && off ? off : t('talk.input.hint')}</p>
   </form>`;

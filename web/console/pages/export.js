@@ -10,8 +10,8 @@ import { DirectoryInput } from '../ui/directory.js';
 import { useAction, useDraft } from '../ui/hooks.js';
 import { Button, Check, Field, Notice, Path, Problem, Radios } from '../ui/parts.js';
 import { html, useLayoutEffect, useRef, useState } from '../vendor/preact.js';
+import { howMany } from './counts.js';
 import { ExportCard } from './exports.js';
-import { howMany } from './files.js';
 
 /** What has the focus at each step. */
 const FIRST = {

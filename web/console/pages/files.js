@@ -8,6 +8,7 @@ import { useDraft, useLoad } from '../ui/hooks.js';
 import { usePages } from '../ui/pager.js';
 import { Button, Bytes, Chip, Empty, Loading, LongText, Notice, Path, Problem, Time } from '../ui/parts.js';
 import { html, useMemo, useState } from '../vendor/preact.js';
+import { countsOf, howMany } from './counts.js';
 import { Export } from './export.js';
 
 const PAGE = 100;
@@ -99,17 +100,6 @@ function without(path, selected, entries) {
   );
   return topmost(new Set([...next, ...others.map((entry) => entry.relPath)]));
 }
-
-/** How many files and directories there are among these entries, and how many bytes that is. */
-export function countsOf(entries) {
-  const directories = entries.filter((entry) => entry.type === 'directory').length;
-  const size = entries.reduce((sum, entry) => sum + (entry.type === 'file' ? entry.size : 0), 0);
-  return { files: entries.length - directories, directories, size };
-}
-
-/** That, in words. */
-export const howMany = ({ files, directories, size }) =>
-  t(directories ? 'files.count.both' : 'files.count', { files, directories, size: bytes(size) });
 
 /** The same of what was chosen: a directory stands for what is in it. */
 function extentOf(chosen, entries) {

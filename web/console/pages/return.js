@@ -48,7 +48,7 @@ export function ReturnToMain({ task, files }) {
   if (!mainSessionId && !text) {
     const several = mains.length > 0;
     return html`<${Empty} title=${t(several ? 'return.which' : 'return.none')}>
-      <p>${t(several ? 'return.which.hint' : 'return.none.hint')}</p>
+      <p>${t(several ? 'return.which.hint' : 'main.none.hint')}</p>
       ${!several && html`<pre class="text">cofferdam main attach NAME</pre>`}
     <//>`;
   }

@@ -128,10 +128,10 @@ const PASSING = /^\/(tmp|var\/tmp|dev\/shm|run)(\/|$)/;
 /** Somebody who has no directory in mind gets one offered. */
 function Suggestion({ use }) {
   const home = useLoad((signal) => post('/directories', {}, { signal }), []);
-  // A home that the system empties is none for what tasks make.
-  if (!home.data || PASSING.test(home.data.path)) return null;
+  if (!home.data) return null;
   const path = `${home.data.path === '/' ? '' : home.data.path}/pods`;
-  return html`<p><${Button} kind="small" press=${() => use(path)} data-action="suggest">${t('settings.suggest')} <${Path} of=${path} /><//></p>`;
+  return html`<p><${Button} kind="small" press=${() => use(path)} data-action="suggest">${t('settings.suggest')} <${Path} of=${path} /><//></p>
+    ${PASSING.test(path) && html`<p class="hint">${t('settings.suggest.passing')}</p>`}`;
 }
 
 function Preset({ choices, value, typed }) {

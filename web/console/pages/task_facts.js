@@ -7,6 +7,7 @@ import { duration, oneLine, visible } from '../text.js';
 import { useLoad } from '../ui/hooks.js';
 import { Chip, CopyButton, Facts, LongText, Path, StatusChip, Time } from '../ui/parts.js';
 import { html } from '../vendor/preact.js';
+import { rewindOf } from './history.js';
 import { noteOf } from './notes.js';
 import { Took } from './tasks.js';
 
@@ -40,7 +41,7 @@ export function TaskFacts({ task, description }) {
     async (signal) => (task.legacy ? (await call('getLegacyTask', { taskId: task.id }, { signal })).notes : null),
     [task.id],
   );
-  const said = (notes?.entries ?? []).filter((entry) => entry.kind === 'note' && noteOf(entry.text)).slice(0, 5);
+  const said = (notes?.entries ?? []).filter((entry) => entry.kind === 'note' && !rewindOf(entry.text)).slice(0, 5);
   const probe = `sandbox.${task.sandboxProbe || 'none'}`;
   const { provider, model } = task.model;
   return html`<div class="about">
@@ -51,7 +52,7 @@ export function TaskFacts({ task, description }) {
         of=${[
           [t('fact.description'), html`<${LongText} of=${description} kind="plain" label=${t('fact.description')} />`],
           [t('fact.sandbox'), html`<span data-testid="sandbox-note">${t(has(probe) ? probe : 'sandbox.none')}</span>`],
-          [t('fact.notes'), said.length > 0 && html`<ul class="notes" data-testid="notes">${said.map((entry) => html`<li key=${entry.seq}>${visible(entry.text)}</li>`)}</ul>`],
+          [t('fact.notes'), said.length > 0 && html`<ul class="notes" data-testid="notes">${said.map((entry) => html`<li key=${entry.seq}>${noteOf(entry.text) ? visible(entry.text) : t('note.noMain')}</li>`)}</ul>`],
           [t('fact.context'), legacy.data?.contextNote && html`<span data-testid="context-note">${visible(legacy.data.contextNote)}</span>`],
           [t('fact.setup'), legacy.data?.setupNote && html`<span data-testid="setup-note">${visible(legacy.data.setupNote)}</span>`],
           [t('fact.allowed'), html`<${Tools} of=${task.allow} testid="allowed" />`],

@@ -62,9 +62,9 @@ fn tasks_that_share_a_directory_say_what_can_be_done() {
     let held = visit.call("startTask", &inside)["taskId"].as_str().unwrap().to_owned();
     browser.wait(&format!("[data-task='{held}'][data-status=running]"));
     browser.click(&format!("[data-task='{done}'] [data-action=cleanup]"));
-    browser.click("[data-confirm=cleanup] [data-action=confirm]:not([aria-disabled])");
-    browser.says("[data-confirm=cleanup] [data-code=TASK_BUSY]", "share the directory");
-    browser.click("[data-confirm=cleanup] [data-action=dismiss]:not([aria-disabled])");
+    browser.wait(&format!("[data-testid=shared] [data-shared='{held}']"));
+    browser.wait("[data-confirm=cleanup] [data-action=confirm][aria-disabled=true]");
+    browser.click("[data-confirm=cleanup] [data-action=dismiss]");
     browser.click("[data-action=bulk-cleanup]");
     browser.wait(&format!("[data-confirm=bulk-cleanup] [data-plan='{done}']"));
     browser.click("input[name=bulk-files]");
@@ -72,8 +72,13 @@ fn tasks_that_share_a_directory_say_what_can_be_done() {
     browser.says(&format!("[data-testid=bulk-failed] [data-failed='{done}']"), "TASK_BUSY");
     browser.click("[data-testid=bulk-failed] [data-action=dismiss]");
     browser.gone("dialog");
-    browser.click(&format!("[data-task='{held}'] [data-action=cancel]"));
-    browser.wait(&format!("[data-task='{held}'][data-status=cancelled]"));
+    // Both go together, although one still runs.
+    browser.click(&format!("[data-task='{done}'] [data-action=cleanup]"));
+    browser.click("[data-confirm=cleanup] input[name=together]");
+    browser.says("[data-confirm=cleanup] [data-testid=plan]", "has not ended");
+    browser.click("[data-confirm=cleanup] [data-action=confirm]:not([aria-disabled])");
+    browser.gone("[data-task]");
+    assert!(!site.root().join(&done).exists());
     visit.assert_quiet();
 }
 

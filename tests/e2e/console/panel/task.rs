@@ -51,11 +51,12 @@ fn a_task_s_page_shows_its_sandbox_its_talk_and_its_files_and_takes_more() {
     browser.click("[data-part=files]");
     browser.wait("[data-file='a.txt'] input[type=checkbox]");
     browser.wait("[data-testid=export-off]");
-    browser.click("[data-action=cleanup-files]");
+    browser.click("[data-action=cleanup]");
+    browser.click("[data-confirm=cleanup] input[name=scope][value=files]");
     browser.click("[data-confirm=cleanup] [data-action=confirm]:not([aria-disabled])");
     browser.gone("[data-file]");
     assert!(site.row(&id)["id"].is_string(), "the record stays");
-    browser.click("[data-action=cleanup-all]");
+    browser.click("[data-action=cleanup]");
     browser.click("[data-confirm=cleanup] [data-action=confirm]:not([aria-disabled])");
     browser.wait("main[data-page=tasks]");
     visit.assert_quiet();

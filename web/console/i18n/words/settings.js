@@ -7,6 +7,7 @@ export default {
   'settings.sandboxRoot': ['Sandbox root', '沙箱根目录'],
   'settings.sandboxRoot.hint': ['A directory that is used for nothing else, such as /home/you/pods. Each task gets a directory of its own in it. It is made if it is not there.', '一个不作他用的目录，例如 /home/you/pods。每个任务在其中有自己的目录。不存在时会创建。'],
   'settings.suggest': ['Use', '使用'],
+  'settings.suggest.passing': ['Your home directory is one for temporary files. If you have a directory that stays, choose that instead.', '你的主目录是临时文件目录。如果有长期保留的目录，请改选那里。'],
   'settings.allowWrites': ['Tasks may write in their directory', '允许任务写入自己的目录'],
   'settings.allowWrites.hint': ['Without it they only read, and the tools write and edit are refused.', '关闭后任务只能读取，write 和 edit 工具会被拒绝。'],
   'settings.readContext': ['Tasks get the last messages of the main conversation', '任务可以看到主会话最近的消息'],

@@ -27,6 +27,8 @@ export default {
   'link.lost': ['No connection', '连接中断'],
 
   'main.label': ['Main conversation', '主会话'],
+  'main.none': ['No main conversation', '没有主会话'],
+  'main.none.hint': ['A main conversation is the one with your own agent, from which tasks can be started. Nothing needs it here. To report results to one, attach its client:', '主会话是你与自己的智能体的对话，可以从中发起任务。这里的功能都不依赖它。要把结果回报给它，请连接它的客户端：'],
   'main.choose': ['Choose a main conversation', '选择主会话'],
 
   'banner.noRoot': [

@@ -66,6 +66,9 @@ export default {
   'new.started': ['The task has started', '任务已开始'],
   'new.queued': ['The task waits: {place} in the queue', '任务正在排队：第 {place} 位'],
 
+  'files.count': ['{files} {files|file|files}, {size}', '{files} 个文件，{size}'],
+  'files.count.both': ['{files} {files|file|files} and {directories} {directories|directory|directories}, {size}', '{files} 个文件和 {directories} 个目录，{size}'],
+
   'clean.title': ['Clean up “{label}”?', '清理“{label}”？'],
   'clean.scope': ['What shall be removed?', '要删除什么？'],
   'clean.all': ['Record and files', '记录和文件'],
