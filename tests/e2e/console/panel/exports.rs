@@ -121,7 +121,8 @@ fn the_history_shows_each_export_and_undoes_any_that_copied() {
     browser.says(&format!("{}[data-mode=move] .chips", card(&moved)), &visit.word("exports.move"));
     let item = format!("{} [data-item=OK]", card(&older));
     browser.says(&item, &visit.word("item.OK"));
-    browser.says(&item, &format!("{}", site.root().join(&id).join("a.txt").display()));
+    // Below the task's directory it is named by where it lay there; the whole path is its title.
+    browser.wait(&format!("{item} .path[title={}]", json!(site.root().join(&id).join("a.txt"))));
     browser.says(&item, &format!("{out}/a.txt"));
     browser.wait(&format!("{} [data-item=SKIP]", card(&skipped)));
     browser.wait(&format!("{} [data-testid=no-undo]", card(&moved)));

@@ -59,7 +59,7 @@ fn what_the_first_client_left_is_shown_and_each_status_has_its_colour() {
     browser.says("[data-testid=allowed]", "pwsh");
     browser.says("[data-testid=available]", "todo_write");
     browser.says("[data-testid=refused]", "todo_write");
-    browser.wait("details[data-entry-kind=prompt]:not([open])");
+    browser.wait("details[data-entry-kind=told]:not([open])");
     for kind in ["user", "assistant", "tool", "turn"] {
         browser.wait(&format!("[data-entry-kind={kind}]"));
     }
