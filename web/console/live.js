@@ -6,12 +6,12 @@ import { kept } from './prefs.js';
 import { place } from './router.js';
 import { change, dropTask, heardSoFar, isOpen, putState, putTask, state, taskOf, toast } from './state.js';
 import { titleOf } from './text.js';
-import { entryCame, reloadTranscripts } from './transcript.js';
+import { continueTranscripts, entryCame, reloadTranscript, reloadTranscripts } from './transcript.js';
 
 const EVENTS = '/api/v1/events';
 const POLL = 2500;
-/** How long a page that nobody sees keeps its stream: browsers open only six to a server. */
-const UNSEEN = 60000;
+/** How long a page that nobody sees keeps its stream: browsers open only six connections to a server, for all its pages. */
+const UNSEEN = 5000;
 /** How often it is looked which main sessions there are: no event says so. */
 const MAINS = 10000;
 /** How long after a stream was refused it is asked for again. */
@@ -25,13 +25,20 @@ let unseen = 0;
 
 /** Begins. */
 export function listen() {
-  open();
+  // One that is opened behind another may not be looked at for long.
+  if (!document.hidden) open();
   setInterval(lookForMains, MAINS);
   document.addEventListener('visibilitychange', () => {
     clearTimeout(unseen);
-    if (document.hidden) unseen = setTimeout(close, UNSEEN);
+    if (document.hidden) unseen = setTimeout(rest, UNSEEN);
     else if (!source) open();
   });
+}
+
+/** Hears nothing until somebody looks at the page again. */
+function rest() {
+  close();
+  change({ link: 'connecting' });
 }
 
 /** Another main session is another state, since the sandbox root is judged by where that one works. */
@@ -122,6 +129,8 @@ const NEWS = {
   'task.changed': ({ task }) => {
     const before = taskOf(task.id);
     putTask(task);
+    // Who holds the task now may number what is said anew.
+    if (before?.live !== task.live) reloadTranscript(task.id);
     if (before && isOpen(before) && !isOpen(task)) sayEnded(task);
   },
   'task.removed': ({ taskId }) => dropTask(taskId),
@@ -132,6 +141,7 @@ const NEWS = {
   'core.changed': ({ core }) => {
     if (state.host) change({ host: { ...state.host, core } });
     refresh();
+    reloadTranscripts();
   },
   'events.lost': () => {
     refresh();
@@ -151,8 +161,7 @@ function startPolling() {
   poll = setInterval(() => {
     // One request at a time: a slow answer is waited for. Who is signed out has to do something first.
     if (asking || document.hidden || state.failure?.code === 'TOKEN_MISSING') return;
-    refresh();
-    reloadTranscripts();
+    refresh().then(continueTranscripts);
   }, POLL);
 }
 

@@ -16,7 +16,7 @@ export const state = {
   mains: [],
   /** The main session this page belongs to; empty: none. */
   main: '',
-  /** By task id: `{entries, next, truncated, failure}`. */
+  /** By id of a task that is looked at: `{entries, next, truncated, live, failure}`; `entries` once there was an answer. */
   transcripts: {},
   /** By task id, while an export runs: `{exportId, done, total}`. */
   progress: {},

@@ -1,7 +1,7 @@
 // Transcripts of the tasks that are open on this page: fetched once, then grown by events.
 
 import { call } from './client.js';
-import { change, state } from './state.js';
+import { change, state, taskOf } from './state.js';
 
 /** How many entries of a task are kept; the daemon keeps fewer. */
 const MOST = 2000;
@@ -10,22 +10,30 @@ const MOST = 2000;
 const watched = new Set();
 const asking = new Map();
 
-/** Keeps a task's transcript up to date until the returned function is called. */
+/** Keeps a task's transcript up to date until the returned function is called, which forgets it. */
 export function watch(taskId) {
   watched.add(taskId);
   fetchFrom(taskId, 0);
-  return () => watched.delete(taskId);
+  return () => {
+    watched.delete(taskId);
+    const { [taskId]: _, ...transcripts } = state.transcripts;
+    change({ transcripts });
+  };
 }
 
 /** Something was said or done. */
 export function entryCame(taskId, entry) {
   if (!watched.has(taskId)) return;
   const known = state.transcripts[taskId];
-  if (!known || asking.has(taskId) || entry.seq > known.next) fetchFrom(taskId, known?.next ?? 0);
+  if (!known?.entries || asking.has(taskId)) fetchFrom(taskId, 0);
+  else if (entry.seq > known.next) fetchFrom(taskId, known.next);
   else if (entry.seq === known.next) {
     const entries = [...known.entries, entry].slice(-MOST);
     const truncated = known.truncated || entries.length === MOST;
-    put(taskId, { entries, next: entry.seq + 1, truncated, failure: null });
+    put(taskId, { ...known, entries, next: entry.seq + 1, truncated, failure: null });
+  } else if (!known.entries.some((one) => isSame(one, entry))) {
+    // Whoever holds the task now has begun to count anew: what is shown was counted by another.
+    fetchFrom(taskId, 0);
   }
 }
 
@@ -34,8 +42,18 @@ export function reloadTranscripts() {
   for (const taskId of watched) fetchFrom(taskId, 0);
 }
 
-/** Fetches one anew. */
-export const reloadTranscript = (taskId) => fetchFrom(taskId, 0);
+/** Fetches what has come since; all, where another may hold the task by now. */
+export function continueTranscripts() {
+  for (const taskId of watched) {
+    const known = state.transcripts[taskId];
+    fetchFrom(taskId, known?.entries && known.live === taskOf(taskId)?.live ? known.next : 0);
+  }
+}
+
+/** Fetches one anew, if somebody looks at it. */
+export function reloadTranscript(taskId) {
+  if (watched.has(taskId)) fetchFrom(taskId, 0);
+}
 
 /** Fetches entries; a wish that comes while an answer is awaited is granted after it. */
 async function fetchFrom(taskId, from) {
@@ -45,14 +63,24 @@ async function fetchFrom(taskId, from) {
   }
   asking.set(taskId, false);
   try {
-    const known = state.transcripts[taskId];
+    const { live } = taskOf(taskId) ?? {};
     const { entries, next, truncated } = await call('getTranscript', { taskId, from }, { own: true });
-    const whole = from > 0 && known ? joined(known.entries, entries) : entries;
-    if (!known || known.failure || !isSame(known.entries, whole)) {
-      put(taskId, { entries: whole, next, truncated: truncated || (from > 0 && known?.truncated), failure: null });
+    const known = state.transcripts[taskId];
+    if (next < from) {
+      // Counted anew, as above.
+      asking.set(taskId, true);
+    } else {
+      // Where some in between are no longer kept, what is kept is all there is.
+      const joins = from > 0 && known?.entries && !truncated;
+      const whole = joins ? joined(known.entries, entries) : entries;
+      const cut = truncated || Boolean(joins && known.truncated);
+      put(taskId, { entries: unchanged(known?.entries ?? [], whole), next, truncated: cut, live, failure: null });
     }
   } catch (failure) {
-    put(taskId, { ...(state.transcripts[taskId] ?? { entries: [], next: 1, truncated: false }), failure });
+    const known = state.transcripts[taskId] ?? { next: 1, truncated: false };
+    // Of a task that nobody holds, and of which nothing is stored, that is the answer.
+    const entries = known.entries ?? (failure.code === 'TASK_NOT_FOUND' ? [] : undefined);
+    put(taskId, { ...known, entries, failure });
   }
   const again = asking.get(taskId);
   asking.delete(taskId);
@@ -61,15 +89,26 @@ async function fetchFrom(taskId, from) {
 
 function joined(old, fresh) {
   const from = fresh[0]?.seq ?? Infinity;
-  return [...old.filter((entry) => entry.seq < from), ...fresh];
+  return [...old.filter((entry) => entry.seq < from), ...fresh].slice(-MOST);
+}
+
+/** The new list with the old entries where they are the same, and the old list if all are: nothing is drawn twice. */
+function unchanged(old, fresh) {
+  const bySeq = new Map(old.map((entry) => [entry.seq, entry]));
+  const list = fresh.map((entry) => (isSame(bySeq.get(entry.seq), entry) ? bySeq.get(entry.seq) : entry));
+  return list.length === old.length && list.every((entry, at) => entry === old[at]) ? old : list;
 }
 
 const isSame = (one, other) =>
-  one.length === other.length &&
-  one[0]?.time === other[0]?.time &&
-  one.at(-1)?.seq === other.at(-1)?.seq &&
-  one.at(-1)?.time === other.at(-1)?.time;
+  one !== undefined &&
+  one.seq === other.seq &&
+  one.time === other.time &&
+  one.kind === other.kind &&
+  one.text === other.text;
 
 function put(taskId, transcript) {
-  change({ transcripts: { ...state.transcripts, [taskId]: transcript } });
+  if (!watched.has(taskId)) return;
+  const known = state.transcripts[taskId];
+  const same = known && Object.keys({ ...known, ...transcript }).every((key) => known[key] === transcript[key]);
+  if (!same) change({ transcripts: { ...state.transcripts, [taskId]: transcript } });
 }
