@@ -12,6 +12,8 @@ const RELOADED = 'cofferdam.reloaded';
 const RELOAD_GUARD = 5000;
 /** A daemon that says nothing for this long is not there. */
 const PATIENCE = 60000;
+/** The same where there may be much to do: whatever copies, compares or removes trees and lists of any size. */
+export const LONG = 600000;
 
 /** The codes of this side; they never cross the wire. */
 export const TRANSPORT = ['TOKEN_MISSING', 'TOKEN_STALE', 'NETWORK', 'INVALID_RESPONSE', 'ABORTED'];
@@ -85,8 +87,8 @@ async function answer(path, { method = 'POST', body, signal, patience = PATIENCE
     });
     text = await response.text();
   } catch {
-    if (signal?.aborted) throw new Failure('ABORTED', 'the request was given up');
-    if (limit.aborted) throw new Failure('NETWORK', 'the daemon does not answer in time');
+    if (signal?.aborted) throw new Failure('ABORTED', '');
+    if (limit.aborted) throw new Failure('NETWORK', '', { late: true });
     // What browsers say of it says nothing more, each in its own words.
     throw new Failure('NETWORK', '');
   }
@@ -99,7 +101,7 @@ async function answer(path, { method = 'POST', body, signal, patience = PATIENCE
   if (document === null || typeof document !== 'object' || Array.isArray(document)) {
     const { status: of } = response;
     if (of === 401 || of === 403) throw new Failure('FORBIDDEN', '', { status: of });
-    throw new Failure('INVALID_RESPONSE', `HTTP ${response.status}: not the JSON that was expected`);
+    throw new Failure('INVALID_RESPONSE', `HTTP ${response.status}`);
   }
   if (response.ok && document.ok !== false) return document;
   const data = { ...document.data, status: response.status };
@@ -134,7 +136,7 @@ async function climb(again) {
     location.reload();
     return new Promise(() => {});
   }
-  throw new Failure('TOKEN_MISSING', 'this page has no token, and the daemon gives it none');
+  throw new Failure('TOKEN_MISSING', '');
 }
 
 async function fromBootstrap() {

@@ -1,6 +1,6 @@
 // Removing many tasks that have ended.
 
-import { call } from '../client.js';
+import { LONG, call } from '../client.js';
 import { t } from '../i18n/index.js';
 import { refresh } from '../live.js';
 import { toast } from '../state.js';
@@ -33,7 +33,7 @@ export function BulkCleanup({ tasks, close }) {
   const work = async () => {
     // They are not named but described: only so those that share a directory go together.
     const args = { statuses, deleteFiles, ...(AGES[age] ? { olderThanMs: AGES[age] } : {}) };
-    const { results, deleted, more: rest } = await call('bulkCleanup', args);
+    const { results, deleted, more: rest } = await call('bulkCleanup', args, { patience: LONG });
     const left = results.filter((row) => !row.ok);
     toast(t('bulk.done', { count: deleted }));
     await refresh();

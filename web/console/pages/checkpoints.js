@@ -1,6 +1,6 @@
 // Directories with checkpoints, and taking the first of another one. Below that: a directory's timeline, and comparisons.
 
-import { get, post } from '../client.js';
+import { LONG, get, post } from '../client.js';
 import { learn, t } from '../i18n/index.js';
 import words from '../i18n/words/checkpoints.js';
 import { go, link } from '../router.js';
@@ -33,7 +33,7 @@ const nameOfNow = () => new Date().toISOString().slice(0, 19).replace('T', '-').
 export async function takeCheckpoint(workspace, message) {
   const note = message.trim();
   const asked = { workspace, id: nameOfNow(), ...(note ? { message: note } : {}) };
-  const { snapshot } = await post('/ckpt/checkpoint', asked, { patience: 600000 });
+  const { snapshot } = await post('/ckpt/checkpoint', asked, { patience: LONG });
   toast(snapshot ? t('ckpt.taken', { name: oneLine(snapshot) }) : t('ckpt.skipped'));
   return snapshot ?? '';
 }

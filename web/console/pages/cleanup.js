@@ -1,6 +1,6 @@
 // Removing a task: says what goes, and how much, before it does.
 
-import { call } from '../client.js';
+import { LONG, call } from '../client.js';
 import { t } from '../i18n/index.js';
 import { link } from '../router.js';
 import { dropTask, isOpen, toast, useShared } from '../state.js';
@@ -15,7 +15,7 @@ import { countsOf, howMany } from './counts.js';
 export function CleanUp({ task, close, done }) {
   const [scope, setScope] = useState('all');
   const [together, setTogether] = useState(false);
-  const files = useLoad((signal) => call('listFiles', { taskId: task.id }, { signal }), [task.id, task.status]);
+  const files = useLoad((signal) => call('listFiles', { taskId: task.id }, { signal, patience: LONG }), [task.id, task.status]);
   const tasks = useShared((state) => state.tasks);
   // Its directory is also theirs, or around theirs: it can go only if they go.
   const within = tasks.filter((other) => other.id !== task.id && isWithin(other.taskDir, task.taskDir));
@@ -29,10 +29,10 @@ export function CleanUp({ task, close, done }) {
   const work = async () => {
     // Theirs first: what stays would keep the directory.
     for (const other of shared ? within : []) {
-      await call('cleanup', { taskId: other.id, scope: 'record' });
+      await call('cleanup', { taskId: other.id, scope: 'record' }, { patience: LONG });
       dropTask(other.id);
     }
-    const { removedRecord } = await call('cleanup', { taskId: task.id, scope });
+    const { removedRecord } = await call('cleanup', { taskId: task.id, scope }, { patience: LONG });
     if (removedRecord) dropTask(task.id);
     toast(t(scope === 'files' ? 'clean.done.files' : 'clean.done', { label }));
     done?.(scope);

@@ -1,6 +1,6 @@
 // How two checkpoints differ, or one and the directory as it is: paths a page at a time, content of a path when asked for.
 
-import { post } from '../client.js';
+import { LONG, post } from '../client.js';
 import { t } from '../i18n/index.js';
 import { link } from '../router.js';
 import { bytes, oneLine, visible } from '../text.js';
@@ -15,7 +15,7 @@ export function DiffPage({ workspace, from, to }) {
   const [page, setPage] = useState(0);
   const [open, setOpen] = useState('');
   const asked = { workspace, from, to, limit: PAGE, offset: page * PAGE };
-  const diff = useLoad((signal) => post('/ckpt/diff', asked, { signal, patience: 600000 }), ['diff', page]);
+  const diff = useLoad((signal) => post('/ckpt/diff', asked, { signal, patience: LONG }), ['diff', page]);
   const named = (of) => (of === '@live' ? t('diff.now') : oneLine(of));
   const { data } = diff;
   const turn = (by) => {

@@ -1,6 +1,6 @@
 // Exporting files of a task: where to and how, then a second look at what will happen, then what came of it.
 
-import { call } from '../client.js';
+import { LONG, call } from '../client.js';
 import { t } from '../i18n/index.js';
 import { refresh } from '../live.js';
 import { link } from '../router.js';
@@ -78,7 +78,7 @@ function Form({ task, chosen, extent, truncated, config, step, setStep, exported
     const { export: record } = await call(
       'exportEntries',
       { taskId: task.id, entries, targetDir, mode, conflict, ...(config.allowRememberChoice ? { remember } : {}) },
-      { patience: 600000 },
+      { patience: LONG },
     );
     const { [task.id]: _, ...others } = state.progress;
     change({ progress: others });

@@ -1,6 +1,6 @@
 // The history of exports: what went where, and undoing it.
 
-import { call } from '../client.js';
+import { LONG, call } from '../client.js';
 import { learn, t } from '../i18n/index.js';
 import words from '../i18n/words/exports.js';
 import { link } from '../router.js';
@@ -47,7 +47,7 @@ export function ExportCard({ record, changed, open = false }) {
   const [conflicts, setConflicts] = useState([]);
   const counts = countsOf(record.items);
   const undo = async () => {
-    const undone = await call('undoExport', { exportId: record.id }, { patience: 600000 });
+    const undone = await call('undoExport', { exportId: record.id }, { patience: LONG });
     toast(t('exports.undo.done', { removed: undone.removed.length, restored: undone.restored.length }));
     if (undone.conflicts.length) toast(t('exports.undo.conflicts', { count: undone.conflicts.length }), 'bad');
     setConflicts(undone.conflicts);

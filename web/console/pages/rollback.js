@@ -1,6 +1,6 @@
 // Rolling a directory back: what that will do, and to how much, before it is done.
 
-import { post } from '../client.js';
+import { LONG, post } from '../client.js';
 import { t } from '../i18n/index.js';
 import { toast } from '../state.js';
 import { folded, oneLine } from '../text.js';
@@ -17,11 +17,11 @@ const EFFECTS = { added: 'bad', deleted: 'good', modified: 'warn', renamed: 'qui
 
 export function Rollback({ workspace, path, snapshot, close, done }) {
   const plan = useLoad(
-    (signal) => post('/ckpt/diff', { workspace, from: snapshot.id, to: '@live', limit: NAMED }, { signal, patience: 600000 }),
+    (signal) => post('/ckpt/diff', { workspace, from: snapshot.id, to: '@live', limit: NAMED }, { signal, patience: LONG }),
     [workspace, snapshot.id],
   );
   const work = async () => {
-    const report = await post('/ckpt/rollback', { workspace, to: snapshot.id }, { patience: 600000 });
+    const report = await post('/ckpt/rollback', { workspace, to: snapshot.id }, { patience: LONG });
     toast(t('back.done', report));
     await done(report);
   };

@@ -1,6 +1,6 @@
 // Removing conversations: the plan first, which says exactly what goes.
 
-import { post } from '../client.js';
+import { LONG, post } from '../client.js';
 import { t } from '../i18n/index.js';
 import { toast } from '../state.js';
 import { folded, visible } from '../text.js';
@@ -31,7 +31,7 @@ export function Clear({ scope, only, known, close, done }) {
     const refused = [];
     for (let at = 0; at < ids.length; at += BATCH) {
       const session_ids = ids.slice(at, at + BATCH);
-      const cleared = await post('/session/clear', { workspace_scope: scope, session_ids, protected_session_ids: [] });
+      const cleared = await post('/session/clear', { workspace_scope: scope, session_ids, protected_session_ids: [] }, { patience: LONG });
       deleted += cleared.deleted.length;
       refused.push(...cleared.skipped);
     }

@@ -1,6 +1,6 @@
 // A directory's checkpoints, newest first: compare, roll back, undo, delete.
 
-import { get, post } from '../client.js';
+import { LONG, get, post } from '../client.js';
 import { t } from '../i18n/index.js';
 import { go, link } from '../router.js';
 import { toast } from '../state.js';
@@ -32,7 +32,7 @@ export function TimelinePage({ workspace }) {
   const since = useLoad(
     async (signal) => {
       if (!newest) return null;
-      const diff = await post('/ckpt/diff', { workspace, from: newest, to: LIVE, limit: 1 }, { signal, patience: 600000 });
+      const diff = await post('/ckpt/diff', { workspace, from: newest, to: LIVE, limit: 1 }, { signal, patience: LONG });
       return { ...diff, at: Date.now() };
     },
     [`${workspace}/${newest}`],
@@ -49,7 +49,7 @@ export function TimelinePage({ workspace }) {
     await changed();
   });
   const drop = async () => {
-    await post('/ckpt/delete', { workspace, snapshot: dropping.id, force: dropping.pinned });
+    await post('/ckpt/delete', { workspace, snapshot: dropping.id, force: dropping.pinned }, { patience: LONG });
     toast(t('drop.done', { name: oneLine(dropping.id) }));
     await changed();
   };

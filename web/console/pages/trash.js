@@ -1,6 +1,6 @@
 // What was removed of a directory and is still kept.
 
-import { get, post } from '../client.js';
+import { LONG, get, post } from '../client.js';
 import { t } from '../i18n/index.js';
 import { toast } from '../state.js';
 import { folded, oneLine } from '../text.js';
@@ -17,7 +17,7 @@ export function Trash({ workspace, path, changed }) {
   const { rows, pager } = usePages(items, PAGE);
   const restore = useAction(async (item) => {
     const id = item.snapshot ?? `trash-${item.item}`;
-    const { snapshot } = await post('/ckpt/trash/restore', { workspace, item: item.item, id }, { patience: 600000 });
+    const { snapshot } = await post('/ckpt/trash/restore', { workspace, item: item.item, id }, { patience: LONG });
     toast(t('trash.restored', { name: oneLine(snapshot) }));
     await Promise.all([trash.reload(), changed()]);
   });

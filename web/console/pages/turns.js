@@ -1,6 +1,6 @@
 // The turns of a task: going back to before one of them, undoing that, and going back again.
 
-import { call } from '../client.js';
+import { LONG, call } from '../client.js';
 import { t } from '../i18n/index.js';
 import { answered, isOpen, toast } from '../state.js';
 import { folded, visible } from '../text.js';
@@ -32,7 +32,7 @@ export function Turns({ task, rewinds }) {
     toast(t(rewound.undid === 'rewind' ? 'turns.undone' : 'turns.done', rewound));
     await Promise.all([turns.reload(), reloadTranscript(task.id)]);
   };
-  const long = { own: true, patience: 600000 };
+  const long = { own: true, patience: LONG };
   const rewind = () => carryOut(call('rewindTask', { taskId: task.id, turn: back.turn }, long));
   const undo = () => carryOut(call('undoRewind', { taskId: task.id }, long));
   if (turns.failure) return html`<${Problem} failure=${turns.failure} retry=${turns.reload} />`;

@@ -1,6 +1,6 @@
 // Taking the newest roll back of a directory back, and taking that back: which of it it is, before it is done.
 
-import { get, post } from '../client.js';
+import { LONG, get, post } from '../client.js';
 import { t } from '../i18n/index.js';
 import { toast } from '../state.js';
 import { Confirm } from '../ui/dialog.js';
@@ -39,7 +39,7 @@ export function Undo({ workspace, url, path, nameOf, close, done }) {
   const none = last.failure?.code === 'SnapshotNotFound';
   const stand = last.data ? standOf(workspace, last.data) : 'rolled';
   const work = async () => {
-    const undone = await post('/ckpt/undo', { workspace }, { patience: 600000 });
+    const undone = await post('/ckpt/undo', { workspace }, { patience: LONG });
     toast(t(stand === 'undone' ? 'line.redone' : 'line.undone', undone));
     await done();
   };

@@ -98,8 +98,8 @@ export function Problem({ failure, retry, action = t('do.retry') }) {
   const code = failure.code ?? 'INTERNAL';
   // The control API writes `NotFound` where the contract writes `NOT_FOUND`.
   const upper = code.replace(/(?<=[a-z])(?=[A-Z])/g, '_').toUpperCase();
-  const shared = failure.data?.sharedWith ? [`${code}.shared`] : [];
-  const way = [...shared, code, upper].map((of) => `error.${of}`).find(has);
+  const special = [failure.data?.sharedWith && `${code}.shared`, failure.data?.late && `${code}.late`].filter(Boolean);
+  const way = [...special, code, upper].map((of) => `error.${of}`).find(has);
   return html`<div class="notice bad" role="alert" data-code=${code}>
     <div>
       <p><strong>${t('error.title')}</strong> <code class="code">${oneLine(code)}</code></p>

@@ -17,6 +17,10 @@ export default {
     'The daemon cannot be reached. Is “cofferdam serve” still running? This page goes on by itself as soon as it is there again.',
     '无法连接守护进程。cofferdam serve 是否仍在运行？一旦恢复，此页面会自动继续。',
   ],
+  'error.NETWORK.late': [
+    'There was no answer in time. It may still be going on, or be done by now: look how things stand before you repeat it.',
+    '没有及时收到应答。操作可能仍在进行，也可能已经完成：请先查看当前状态，再决定是否重试。',
+  ],
   'error.INVALID_RESPONSE': [
     'What answered is not this version of Cofferdam. Reload the page, and see that nothing else uses its port.',
     '应答者不是这个版本的 Cofferdam。请重新加载页面，并确认没有其他程序占用该端口。',
