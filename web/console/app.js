@@ -1,16 +1,17 @@
 // The frame around the pages: sections, connection, main conversation, language and theme, what is wrong, and the page.
 
-import { Failure } from './client.js';
+import { Failure, status } from './client.js';
 import { LANGUAGES, chooseLanguage, language, t } from './i18n/index.js';
-import { refresh } from './live.js';
+import { chooseMain, refresh } from './live.js';
 import { TasksPage } from './pages/tasks.js';
-import { chooseTheme, keep, onSystemTheme, theme } from './prefs.js';
+import { chooseTheme, onSystemTheme, theme } from './prefs.js';
 import { link, place } from './router.js';
 import { useShared } from './state.js';
 import { beginning, leaf, oneLine } from './text.js';
+import { useReached } from './ui/hooks.js';
 import { Empty, Loading, Notice, Path, Problem } from './ui/parts.js';
 import { SectionIcon } from './ui/icons.js';
-import { html, useEffect, useRef, useState } from './vendor/preact.js';
+import { Component, html, useEffect, useRef, useState } from './vendor/preact.js';
 
 const SECTIONS = ['tasks', 'new', 'checkpoints', 'sessions', 'exports', 'settings', 'diagnostics'];
 
@@ -20,7 +21,6 @@ export function App() {
   const main = useRef();
   const visited = useRef(at.join('/'));
   const page = useRef(pageOf(at));
-  const told = useRef(spoken);
 
   useEffect(() => {
     const moved = () => setAt(place());
@@ -37,11 +37,7 @@ export function App() {
     if (page.current !== pageOf(at)) scrollTo(0, 0);
     page.current = pageOf(at);
   }, [at, spoken]);
-  useEffect(() => {
-    // All is drawn anew in the other language; who asked for it is where they were.
-    if (told.current !== spoken) document.querySelector('[data-action="language"]')?.focus();
-    told.current = spoken;
-  }, [spoken]);
+  // All is drawn anew in the other language, and stays what it is: what runs goes on.
   const speak = (chosen) => {
     chooseLanguage(chosen);
     setSpoken(chosen);
@@ -50,7 +46,7 @@ export function App() {
     event.preventDefault();
     main.current.focus();
   };
-  return html`<div class="frame" key=${spoken}>
+  return html`<div class="frame">
     <a class="skip" href="#main" onClick=${skip}>${t('app.skip')}</a>
     <header class="top">
       <a class="brand" href=${link('tasks')}><${Mark} /><span>Cofferdam</span></a>
@@ -75,7 +71,7 @@ export function App() {
     </nav>
     <main id="main" tabindex="-1" ref=${main} data-page=${at[0] === 'tasks' && at[1] ? 'task' : sectionOf(at)}>
       <${Banners} section=${sectionOf(at)} />
-      <${Page} at=${at} />
+      <${Boundary} at=${at}><${Page} at=${at} /><//>
     </main>
     <${Toasts} />
   </div>`;
@@ -88,7 +84,7 @@ function Page({ at: [section = 'tasks', ...rest] }) {
   if (section === 'tasks') {
     return rest.length ? html`<${Later} key=${rest[0]} page="task" id=${rest[0]} part=${rest[1]} />` : html`<${TasksPage} />`;
   }
-  if (section in PAGES) return html`<${Later} key=${section} page=${section} at=${rest} />`;
+  if (SECTIONS.includes(section)) return html`<${Later} key=${section} page=${section} at=${rest} />`;
   return html`<${Empty} title=${t('app.notFound')}>
     <p>${t('app.notFound.hint')}</p>
     <p><a class="button primary" href=${link('tasks')}>${t('app.toTasks')}</a></p>
@@ -97,32 +93,58 @@ function Page({ at: [section = 'tasks', ...rest] }) {
 
 /** Pages that are fetched when somebody goes there: the board is to be there at once. */
 const PAGES = {
-  task: () => import('./pages/task.js'),
-  new: () => import('./pages/new_task.js'),
-  checkpoints: () => import('./pages/checkpoints.js'),
-  sessions: () => import('./pages/sessions.js'),
-  exports: () => import('./pages/exports.js'),
-  settings: () => import('./pages/settings.js'),
-  diagnostics: () => import('./pages/diagnostics.js'),
+  task: (mark) => import(`./pages/task.js${mark}`),
+  new: (mark) => import(`./pages/new_task.js${mark}`),
+  checkpoints: (mark) => import(`./pages/checkpoints.js${mark}`),
+  sessions: (mark) => import(`./pages/sessions.js${mark}`),
+  exports: (mark) => import(`./pages/exports.js${mark}`),
+  settings: (mark) => import(`./pages/settings.js${mark}`),
+  diagnostics: (mark) => import(`./pages/diagnostics.js${mark}`),
 };
-const fetched = {};
+const fetched = new Map();
+/** How often one did not come: browsers do not ask again for an address of which they got nothing. */
+let missed = 0;
+
+async function fetchPage(page) {
+  for (const last of [false, true]) {
+    try {
+      fetched.set(page, (await PAGES[page](missed ? `?${missed}` : '')).default);
+      return;
+    } catch (error) {
+      missed += 1;
+      // Either the daemon is away, which this says, or it was, or it is of another release by now, which has other files.
+      await status();
+      if (last) throw new Failure('NOT_FOUND', String(error.message));
+    }
+  }
+}
 
 function Later({ page, ...rest }) {
   const [failure, setFailure] = useState(null);
-  const [, setThere] = useState(page in fetched);
+  const load = () => fetchPage(page).then(() => setFailure(null), setFailure);
+  const [, setThere] = useState(false);
   useEffect(() => {
-    if (page in fetched) return;
-    PAGES[page]().then(
-      (module) => {
-        fetched[page] = module.default;
-        setThere(true);
-      },
-      // The daemon is away, or of another release by now, which has other files.
-      (error) => setFailure(new Failure('NETWORK', String(error.message))),
-    );
+    if (!fetched.has(page)) load().then(() => setThere(true));
   }, [page]);
-  if (failure) return html`<${Problem} failure=${failure} retry=${() => location.reload()} action=${t('app.reload')} />`;
-  return fetched[page] ? html`<${fetched[page]} ...${rest} />` : html`<${Loading} />`;
+  useReached(failure, load);
+  if (failure) return html`<${Trouble} failure=${failure} again=${load} />`;
+  return fetched.has(page) ? html`<${fetched.get(page)} ...${rest} />` : html`<${Loading} />`;
+}
+
+/** What is wrong with a page does not take the others with it. */
+class Boundary extends Component {
+  componentDidCatch(error) {
+    console.error(error);
+    this.setState({ error });
+  }
+
+  componentDidUpdate({ at }) {
+    if (at !== this.props.at && this.state.error) this.setState({ error: null });
+  }
+
+  render({ children }, { error }) {
+    return error ? html`<${Trouble} failure=${new Failure('INTERNAL', String(error?.message ?? error))} />` : children;
+  }
 }
 
 const Mark = () =>
@@ -142,7 +164,7 @@ function Choice({ label, choices, value, change, ...rest }) {
   return html`<label class="choice" ...${rest}>
     <span class="sr">${label}</span>
     <select value=${value} onChange=${(event) => change(event.currentTarget.value)}>
-      ${Object.entries(choices).map(
+      ${choices.map(
         ([of, name]) => html`<option key=${of} value=${of} selected=${of === value}>${name}</option>`,
       )}
     </select>
@@ -195,17 +217,13 @@ function MainSession() {
   const host = useShared((state) => state.host);
   if (!host) return null;
   if (!mains.length) return html`<${NoMain} />`;
-  if (mains.length === 1) {
+  if (mains.length === 1 && main) {
     const name = `${t('main.label')}: ${oneLine(main)}`;
     return html`<span class="session" data-testid="main-session" title=${name} aria-label=${name}><${Path} of=${beginning(main, 16)} /></span>`;
   }
-  const choices = { '': t('main.choose') };
-  for (const { id, cwd } of mains) choices[id] = oneLine(`${beginning(id, 16)} · ${leaf(cwd ?? '')}`);
-  const change = (id) => {
-    keep('main', id);
-    refresh();
-  };
-  return html`<${Choice} data-testid="main-session" label=${t('main.label')} choices=${choices} value=${main} change=${change} />`;
+  const nameOf = ({ id, cwd }) => oneLine(`${beginning(id, 16)} · ${leaf(cwd ?? '')}`);
+  const choices = [['', t('main.choose')], ...mains.map((session) => [session.id, nameOf(session)])];
+  return html`<${Choice} data-testid="main-session" label=${t('main.label')} choices=${choices} value=${main} change=${chooseMain} />`;
 }
 
 /** Where it matters in which directory tasks work. */
@@ -224,10 +242,11 @@ function Banners({ section }) {
   </div>`;
 }
 
-/** Why there are no news. Without a daemon there is no page to reload either: this one, and what is typed in it, would be lost. */
-const Trouble = ({ failure }) =>
+/** Why there are no news, or no page. Without a daemon there is none to reload either: this one, and what is typed in it, would
+ * be lost. */
+const Trouble = ({ failure, again = refresh }) =>
   failure.code === 'NETWORK'
-    ? html`<${Problem} failure=${failure} retry=${refresh} />`
+    ? html`<${Problem} failure=${failure} retry=${again} />`
     : html`<${Problem} failure=${failure} retry=${() => location.reload()} action=${t('app.reload')} />`;
 
 /** How the sandbox root stands. */

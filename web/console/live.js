@@ -2,7 +2,7 @@
 
 import { call, status } from './client.js';
 import { t } from './i18n/index.js';
-import { kept } from './prefs.js';
+import { keep, kept } from './prefs.js';
 import { place } from './router.js';
 import { change, dropTask, heardSoFar, isOpen, putState, putTask, state, taskOf, toast } from './state.js';
 import { titleOf } from './text.js';
@@ -83,13 +83,27 @@ async function ask() {
   }
 }
 
-/** Which main session this page belongs to: the chosen one if it is there, else the only one. */
+/** The main session that a person chose for this page; empty: none. */
+let chosen = '';
+
+/** Has the page belong to this main session; to none if empty. */
+export function chooseMain(id) {
+  chosen = id;
+  keep('main', id);
+  change({ main: id });
+  refresh();
+}
+
+/** Which main session this page belongs to: the chosen one, and no other instead of it; else the one it had, else the only one. */
 async function findMain() {
   const { sandbox } = await status();
   const mains = sandbox.liveSessions.filter((session) => session.origin === 'main');
-  const chosen = mains.find((session) => session.id === kept('main')) ?? (mains.length === 1 ? mains[0] : null);
+  const has = (id) => mains.some((session) => session.id === id);
+  if (!chosen && !has(state.main) && has(kept('main'))) chosen = kept('main');
+  const other = has(state.main) ? state.main : mains.length === 1 ? mains[0].id : '';
+  const main = chosen ? (has(chosen) ? chosen : '') : other;
   const same = JSON.stringify(mains) === JSON.stringify(state.mains);
-  change({ mains: same ? state.mains : mains, main: chosen?.id ?? '' });
+  change({ mains: same ? state.mains : mains, main });
 }
 
 function open() {

@@ -17,7 +17,7 @@ const CORE = { ready: 'good', starting: 'busy', mismatch: 'bad', down: 'bad' };
 const LEVELS = { error: 'bad', warn: 'warn' };
 
 export default function DiagnosticsPage() {
-  const core = useShared((shared) => shared.host?.core);
+  const core = useShared((shared) => JSON.stringify(shared.host?.core));
   const stand = useShared((shared) => shared.tasks.map(({ status }) => status).join(' '));
   const diagnostics = useLoad((signal) => call('getDiagnostics', {}, { signal }), ['diagnostics', core, stand]);
   const store = useLoad((signal) => get('/ckpt/store', { signal }), []);

@@ -1,6 +1,10 @@
 // What pages do again and again: carry something out, fetch something, and keep what is typed while people look elsewhere.
 
+import { useShared } from '../state.js';
 import { useCallback, useEffect, useRef, useState } from '../vendor/preact.js';
+
+/** How long after the daemon was not reached, though news come from it, something is asked for again. */
+const AGAIN = 2500;
 
 /** Carries something out once at a time: `{run, busy, failure, clear}`. `run` resolves to undefined if it failed. */
 export function useAction(work) {
@@ -27,8 +31,9 @@ export function useAction(work) {
   return { run, busy, failure, clear: () => setFailure(null) };
 }
 
-/** Fetches something, again whenever `on` changes: `{data, failure, loading, reload}`. What `on` begins with says what it is:
- * as long as that stays, the old answer is shown until there is a new one. An older answer never replaces a newer. */
+/** Fetches something, again whenever `on` changes, and when a daemon that was not reached is there again: `{data, failure,
+ * loading, reload}`. What `on` begins with says what it is: as long as that stays, the old answer is shown until there is a
+ * new one. An older answer never replaces a newer. */
 export function useLoad(fetcher, on) {
   const [loaded, setLoaded] = useState({ data: null, failure: null, loading: true });
   const asked = useRef(null);
@@ -53,7 +58,22 @@ export function useLoad(fetcher, on) {
     reload();
     return () => asked.current?.abort();
   }, on);
+  useReached(loaded.failure, reload);
   return { ...loaded, reload };
+}
+
+/** Does something again that failed since the daemon was not reached, as soon as it is. */
+export function useReached(failure, again) {
+  const link = useShared((shared) => shared.link);
+  const waits = failure?.code === 'NETWORK' && !failure.data?.late;
+  const before = useRef(link);
+  useEffect(() => {
+    const came = before.current !== link;
+    before.current = link;
+    if (!waits || !['live', 'polling'].includes(link)) return undefined;
+    const timer = setTimeout(again, came ? 0 : AGAIN);
+    return () => clearTimeout(timer);
+  }, [waits, link, failure]);
 }
 
 const drafts = new Map();
