@@ -51,8 +51,8 @@ export function continueTranscripts() {
 }
 
 /** Fetches one anew, if somebody looks at it. */
-export function reloadTranscript(taskId) {
-  if (watched.has(taskId)) fetchFrom(taskId, 0);
+export async function reloadTranscript(taskId) {
+  if (watched.has(taskId)) await fetchFrom(taskId, 0);
 }
 
 /** Fetches entries; a wish that comes while an answer is awaited is granted after it. */

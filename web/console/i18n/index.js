@@ -24,7 +24,7 @@ learn(tasks);
 
 const preferred = () => (navigator.language?.toLowerCase().startsWith('zh') ? 'zh' : 'en');
 
-let current = kept('language') in LANGUAGES ? kept('language') : preferred();
+let current = ORDER.includes(kept('language')) ? kept('language') : preferred();
 
 /** The language things are said in. */
 export const language = () => current;

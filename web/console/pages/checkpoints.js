@@ -7,7 +7,7 @@ import { go, link } from '../router.js';
 import { toast } from '../state.js';
 import { bytes, oneLine } from '../text.js';
 import { DirectoryInput } from '../ui/directory.js';
-import { useAction, useDraft, useEvery, useLoad } from '../ui/hooks.js';
+import { clearIf, useAction, useDraft, useEvery, useHere, useLoad } from '../ui/hooks.js';
 import { usePages } from '../ui/pager.js';
 import { Button, Chip, Empty, Field, Heading, Loading, Notice, Path, Problem, Time } from '../ui/parts.js';
 import { html } from '../vendor/preact.js';
@@ -76,14 +76,15 @@ function First({ known }) {
   const [path, setPath] = useDraft('ckpt.path', '');
   const [message, setMessage] = useDraft('ckpt.message', '');
   const workspace = path.trim();
+  const here = useHere();
   const take = useAction(async () => {
     await takeCheckpoint(workspace, message);
     const { workspaces } = await get('/ckpt/workspaces');
     const trimmed = workspace.length > 1 ? workspace.replace(/\/+$/, '') : workspace;
-    setMessage('');
-    setPath('');
+    setMessage(clearIf(message));
+    setPath(clearIf(path));
     // A path with links in it is registered as what it leads to, which has a name of its own here.
-    go('checkpoints', workspaces.find((of) => of.path === trimmed)?.id ?? trimmed);
+    if (here()) go('checkpoints', workspaces.find((of) => of.path === trimmed)?.id ?? trimmed);
   });
   const off = !workspace.startsWith('/') && t('directory.absolute');
   const submit = (event) => {

@@ -5,7 +5,7 @@ import { has, language, t } from '../i18n/index.js';
 import { answered, isActive, isOpen, useShared } from '../state.js';
 import { beginning, moment, visible } from '../text.js';
 import { reloadTranscript } from '../transcript.js';
-import { useAction, useDraft, useLoad } from '../ui/hooks.js';
+import { clearIf, useAction, useDraft, useLoad } from '../ui/hooks.js';
 import { Button, Chip, Empty, Loading, Notice, Problem, Time } from '../ui/parts.js';
 import { Component, html, useEffect, useLayoutEffect, useMemo, useRef, useState } from '../vendor/preact.js';
 import { historyOf, rewindOf } from './history.js';
@@ -201,7 +201,7 @@ function Input({ task }) {
   const stop = useAction(() => answered(call('cancelTask', { taskId: task.id })));
   const send = useAction(async () => {
     await answered(call('followUp', { taskId: task.id, text }, { own: true }));
-    setText('');
+    setText(clearIf(text));
   });
   const box = useRef();
   useEffect(() => {

@@ -6,7 +6,7 @@ import { refresh } from '../live.js';
 import { go, link } from '../router.js';
 import { answered, toast, useShared } from '../state.js';
 import { oneLine } from '../text.js';
-import { useAction, useDraft } from '../ui/hooks.js';
+import { clearIf, useAction, useDraft, useHere } from '../ui/hooks.js';
 import { Button, Field, Heading, Loading, Problem } from '../ui/parts.js';
 import { html } from '../vendor/preact.js';
 import { firstUsable, inOrder } from './presets.js';
@@ -18,17 +18,18 @@ export default function NewTaskPage() {
   const [label, setLabel] = useDraft('new.label', '');
   const [subdir, setSubdir] = useDraft('new.subdir', '');
   const [presetId, setPresetId] = useDraft('new.preset', '');
+  const here = useHere();
   const start = useAction(async () => {
     const args = { mainSessionId: main, description, subdir: subdir.trim() };
     if (label.trim()) args.label = label.trim();
     if (presetId || !host.config?.presetId) args.presetId = presetId || firstUsable(host.presetChoices);
     const { taskId, task } = await answered(call('startTask', args));
     toast(task.status === 'queued' ? t('new.queued', { place: task.queuedPosition }) : t('new.started'));
-    setDescription('');
-    setLabel('');
+    setDescription(clearIf(description));
+    setLabel(clearIf(label));
     // The next task goes elsewhere, unless somebody says so again.
-    setSubdir('');
-    go('tasks', taskId);
+    setSubdir(clearIf(subdir));
+    if (here()) go('tasks', taskId);
     // The sandbox root may be there only now.
     refresh();
   });

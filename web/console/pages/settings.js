@@ -25,9 +25,11 @@ export default function SettingsPage() {
   const [messages, setMessages] = useState([]);
   const config = host?.config;
   const save = useAction(async () => {
+    const sent = edits;
     const saved = await call('setConfig', { patch });
     change({ host: { ...state.host, config: saved.config } });
-    setEdits({});
+    // What was entered meanwhile is not saved yet.
+    setEdits((now) => Object.fromEntries(Object.entries(now).filter(([key, entered]) => entered !== sent[key])));
     setMessages(saved.messages);
     if (saved.messages.length) {
       // What became of what was entered is said at the top.
@@ -45,7 +47,7 @@ export default function SettingsPage() {
   const offered = config.presetId || firstUsable(host.presetChoices);
   const edits = offered === config.presetId ? entered : { presetId: offered, ...entered };
   const value = (key) => (key in edits ? edits[key] : shownOf(key, config));
-  const set = (key) => (fresh) => setEdits({ ...edits, [key]: fresh });
+  const set = (key) => (fresh) => setEdits((now) => ({ ...now, [key]: fresh }));
   const typed = (key) => (event) => set(key)(event.currentTarget.value);
   const changed = Object.keys(edits).filter((key) => !isEqual(edits[key], shownOf(key, config)));
   const patch = Object.fromEntries(changed.map((key) => toWire(key, edits[key])));

@@ -7,7 +7,7 @@ import { go, link } from '../router.js';
 import { answered, isActive, isOpen, state, taskOf, useShared } from '../state.js';
 import { folded, titleOf } from '../text.js';
 import { watch } from '../transcript.js';
-import { dropDraft, useAction, useLoad, useReturn } from '../ui/hooks.js';
+import { dropDraft, useAction, useHere, useLoad, useReturn } from '../ui/hooks.js';
 import { Button, Empty, Loading, Notice, Problem } from '../ui/parts.js';
 import { html, useEffect, useRef, useState } from '../vendor/preact.js';
 import { CleanUp } from './cleanup.js';
@@ -28,16 +28,17 @@ export default function TaskPage({ id, part = 'conversation' }) {
   const known = useShared(() => state.host !== null);
   // Each is another state of the files, and of what the turns are.
   const rewinds = useShared(() => rewindsIn(state.transcripts[id]?.entries));
-  const isHeard = useShared(() => state.transcripts[id] !== undefined);
-  const [opened, setOpened] = useState({ resumeError: null, failure: null, description: null });
+  const isHeard = useShared(() => state.transcripts[id]?.entries !== undefined);
+  const opened = useLoad((signal) => answered(call('openTask', { taskId: id }, { signal })), [id]);
   const [cleaning, setCleaning] = useState(false);
   const cancel = useAction(() => answered(call('cancelTask', { taskId: id })));
-  const shown = part in PARTS ? part : 'conversation';
+  const shown = Object.hasOwn(PARTS, part) ? part : 'conversation';
   const files = useLoad(
     (signal) => call('listFiles', { taskId: id }, { signal }),
     [id, task?.status, task?.turns, rewinds, shown === 'files'],
   );
   useReturn(files.reload);
+  const here = useHere();
   const before = useRef(null);
   if (isHeard && before.current !== rewinds) {
     // What was ticked was ticked among other files. The first transcript that comes is no news.
@@ -46,21 +47,9 @@ export default function TaskPage({ id, part = 'conversation' }) {
   }
   const there = task !== undefined;
   useEffect(() => (there ? watch(id) : undefined), [id, there]);
-  useEffect(() => {
-    let here = true;
-    answered(call('openTask', { taskId: id })).then(
-      ({ task: row, resumeError }) => {
-        if (here) setOpened({ resumeError, failure: null, description: row.description });
-      },
-      (failure) => here && setOpened({ resumeError: null, failure, description: null }),
-    );
-    return () => {
-      here = false;
-    };
-  }, [id]);
 
   if (!task && (known || opened.failure)) {
-    if (opened.failure && opened.failure.code !== 'TASK_NOT_FOUND') return html`<${Problem} failure=${opened.failure} />`;
+    if (opened.failure && opened.failure.code !== 'TASK_NOT_FOUND') return html`<${Problem} failure=${opened.failure} retry=${opened.reload} />`;
     return html`<${Empty} title=${t('task.gone')}>
       <p>${t('task.gone.hint')}</p>
       <p><a class="button primary" href=${link('tasks')}>${t('app.toTasks')}</a></p>
@@ -69,12 +58,12 @@ export default function TaskPage({ id, part = 'conversation' }) {
   if (!task) return html`<${Loading} />`;
 
   const title = titleOf(task);
-  const description = opened.description ?? task.description;
+  const description = opened.data?.task.description ?? task.description;
   const Part = PARTS[shown];
   const removed = (scope) => {
     dropDraft(`files.${id}`);
     if (scope === 'files') files.reload();
-    else go('tasks');
+    else if (here()) go('tasks');
   };
   // Files that were gone back to are another list, with nothing ticked.
   const key = shown === 'files' ? `${id}/files/${rewinds}` : `${id}/${shown}`;
@@ -90,9 +79,10 @@ export default function TaskPage({ id, part = 'conversation' }) {
     </div>
     <${TaskChips} task=${task} />
     <${Problem} failure=${cancel.failure} />
+    <${Problem} failure=${opened.failure} retry=${opened.reload} />
     ${task.error && html`<${Notice} tone="bad" data-testid="task-error"><p class="said">${folded(task.error, 2000)}</p><//>`}
-    ${opened.resumeError &&
-    html`<${Notice} tone="warn"><p>${t('task.resumeError')} ${folded(opened.resumeError, 1000)}</p><//>`}
+    ${opened.data?.resumeError &&
+    html`<${Notice} tone="warn"><p>${t('task.resumeError')} ${folded(opened.data.resumeError, 1000)}</p><//>`}
     <${TaskFacts} task=${task} description=${description} />
     <nav class="tabs" aria-label=${t('task.parts')}>
       ${Object.keys(PARTS).map(

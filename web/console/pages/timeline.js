@@ -6,7 +6,7 @@ import { go, link } from '../router.js';
 import { toast } from '../state.js';
 import { folded, oneLine, visible } from '../text.js';
 import { Confirm } from '../ui/dialog.js';
-import { useAction, useEvery, useLoad } from '../ui/hooks.js';
+import { clearIf, useAction, useEvery, useLoad } from '../ui/hooks.js';
 import { usePages } from '../ui/pager.js';
 import { Button, Chip, Empty, Field, Heading, Loading, Notice, Path, Problem, Time } from '../ui/parts.js';
 import { html, useState } from '../vendor/preact.js';
@@ -45,7 +45,7 @@ export function TimelinePage({ workspace }) {
   useEvery(5000, changed);
   const take = useAction(async () => {
     await takeCheckpoint(workspace, message);
-    setMessage('');
+    setMessage(clearIf(message));
     await changed();
   });
   const drop = async () => {

@@ -1,7 +1,7 @@
 // What pages do again and again: carry something out, fetch something, and keep what is typed while people look elsewhere.
 
 import { useShared } from '../state.js';
-import { useCallback, useEffect, useRef, useState } from '../vendor/preact.js';
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from '../vendor/preact.js';
 
 /** How long after the daemon was not reached, though news come from it, something is asked for again. */
 const AGAIN = 2500;
@@ -77,14 +77,23 @@ export function useReached(failure, again) {
 }
 
 const drafts = new Map();
+const shown = new Map();
 
-/** A state that outlives its component: what somebody typed is there when they come back, until the page is left. */
+/** A state that outlives its component: what somebody typed is there when they come back, until the page is left. It may be
+ * set from what it is by then, and by a component that is no longer there. */
 export function useDraft(name, first) {
+  const begin = useRef(first);
   const [value, setValue] = useState(drafts.has(name) ? drafts.get(name) : first);
+  useLayoutEffect(() => {
+    shown.set(name, setValue);
+    return () => shown.get(name) === setValue && shown.delete(name);
+  }, [name]);
   const set = useCallback(
     (fresh) => {
-      drafts.set(name, fresh);
-      setValue(fresh);
+      const now = drafts.has(name) ? drafts.get(name) : begin.current;
+      const next = typeof fresh === 'function' ? fresh(now) : fresh;
+      drafts.set(name, next);
+      shown.get(name)?.(next);
     },
     [name],
   );
@@ -116,6 +125,21 @@ export function useEvery(milliseconds, work) {
       timer = 0;
     };
   }, [milliseconds]);
+}
+
+/** What sets a draft to nothing if it still is what was sent: what is typed while an answer is awaited stays. */
+export const clearIf = (sent) => (now) => (now === sent ? '' : now);
+
+/** Whether the component is still there: whoever has gone elsewhere meanwhile is not called back. */
+export function useHere() {
+  const here = useRef(true);
+  useEffect(() => {
+    here.current = true;
+    return () => {
+      here.current = false;
+    };
+  }, []);
+  return () => here.current;
 }
 
 /** Does something when people come back to this page from elsewhere: what they did there may be seen here. */
