@@ -18,7 +18,8 @@ const PAGE = 20;
 export function Clear({ scope, only, known, close, done }) {
   const plan = useLoad((signal) => (only.length ? onlyThese(only) : planOf(scope, signal)), [scope]);
   const [skipped, setSkipped] = useState(null);
-  const ids = plan.data?.ids ?? [];
+  const [gone, setGone] = useState(new Set());
+  const ids = (plan.data?.ids ?? []).filter((id) => !gone.has(id));
   const kept = plan.data?.kept ?? [];
   const { rows, pager } = usePages(ids, PAGE);
   const prompts = new Map(known.map((of) => [of.session_id, of.first_prompt]));
@@ -27,15 +28,17 @@ export function Clear({ scope, only, known, close, done }) {
     done();
   };
   const work = async () => {
-    let deleted = 0;
+    // What fails half-way has removed some, and goes on with the rest.
+    const removed = new Set(gone);
     const refused = [];
     for (let at = 0; at < ids.length; at += BATCH) {
       const session_ids = ids.slice(at, at + BATCH);
       const cleared = await post('/session/clear', { workspace_scope: scope, session_ids, protected_session_ids: [] }, { patience: LONG });
-      deleted += cleared.deleted.length;
+      for (const id of cleared.deleted) removed.add(id);
+      setGone(new Set(removed));
       refused.push(...cleared.skipped);
     }
-    toast(t('clear.done', { count: deleted }));
+    toast(t('clear.done', { count: removed.size }));
     if (refused.length) setSkipped(refused);
     else finish();
   };
@@ -62,12 +65,13 @@ export function Clear({ scope, only, known, close, done }) {
     danger
     off=${!ids.length && (plan.loading ? t('clear.planning') : t('clear.none'))}
     work=${work}
-    close=${close}
+    close=${finish}
     stays
   >
     <${Problem} failure=${plan.failure} retry=${plan.reload} />
     ${plan.loading && html`<p role="status">${t('clear.planning')}</p>`}
-    ${plan.data && !ids.length && html`<p data-testid="plan">${t('clear.none')}</p>`}
+    ${gone.size > 0 && html`<p data-testid="gone">${t('clear.done', { count: gone.size })}</p>`}
+    ${plan.data && !ids.length && !gone.size && html`<p data-testid="plan">${t('clear.none')}</p>`}
     ${kept.length > 0 && html`<p class="hint" data-testid="kept">${t('clear.kept', { count: kept.length })}</p>`}
     ${ids.length > 0 &&
     html`<p data-testid="plan"><strong>${t('clear.what', { count: ids.length })}</strong> <${Path} of=${scope} /></p>

@@ -5,7 +5,7 @@ import { t } from '../i18n/index.js';
 import { folded, oneLine, visible } from '../text.js';
 import { useAction, useLoad } from '../ui/hooks.js';
 import { Button, Check, Chip, Empty, Loading, Path, Problem, Time } from '../ui/parts.js';
-import { html, useEffect, useState } from '../vendor/preact.js';
+import { html, useState } from '../vendor/preact.js';
 import { Clear } from './session_clear.js';
 
 const PAGE = 50;
@@ -13,56 +13,57 @@ const MESSAGES = 50;
 
 export function SessionList({ scope, back }) {
   const [all, setAll] = useState(false);
-  const [rows, setRows] = useState([]);
-  const [cursor, setCursor] = useState(null);
   const [previewed, setPreviewed] = useState('');
   const [clearing, setClearing] = useState(null);
-  const more = useAction(async (from = null) => {
-    const asked = { workspace_scope: scope, limit: PAGE, all_workspaces: all, ...(from ? { cursor: from } : {}) };
-    const page = await post('/session/list', asked);
-    setRows((old) => (from ? [...old, ...page.sessions] : page.sessions));
-    setCursor(page.next_cursor);
-    return page;
-  });
-  const [loaded, setLoaded] = useState(false);
-  const reload = async () => {
-    await more.run();
-    setLoaded(true);
+  const page = (cursor, signal) => {
+    const asked = { workspace_scope: scope, limit: PAGE, all_workspaces: all, ...(cursor ? { cursor } : {}) };
+    return post('/session/list', asked, { signal });
   };
-  useEffect(() => {
-    reload();
-  }, [all]);
+  const list = useLoad((signal) => page(null, signal), [`${scope}/${all}`]);
+  const { reload } = list;
+  // Further pages belong to the first one that they follow; another first page has none yet.
+  const [added, setAdded] = useState({ to: null });
+  const further = list.data && added.to === list.data ? added : { sessions: [], cursor: list.data?.next_cursor };
+  const rows = [...(list.data?.sessions ?? []), ...further.sessions];
+  const more = useAction(async () => {
+    const { sessions, next_cursor: cursor } = await page(further.cursor);
+    setAdded({ to: list.data, sessions: [...further.sessions, ...sessions], cursor });
+  });
   return html`<section aria-label=${oneLine(scope)} data-scope=${scope}>
     <p class="crumbs"><button type="button" class="link" onClick=${back}>${t('sessions.back')}</button></p>
     <div class="heading">
       <h2 tabindex="-1"><${Path} of=${scope} /></h2>
       <div class="actions">
-        <${Button} press=${reload} busy=${more.busy}>${t('do.refresh')}<//>
+        <${Button} press=${reload} busy=${list.loading}>${t('do.refresh')}<//>
         <${Button} kind="danger" off=${!rows.length && t('clear.none')} press=${() => setClearing([])} data-action="clear">${t('sessions.clear')}<//>
       </div>
     </div>
     <${Check} name="all-workspaces" label=${t('sessions.all')} checked=${all} change=${setAll} />
-    <${Problem} failure=${more.failure} retry=${() => more.run()} />
-    ${!loaded && html`<${Loading} />`}
-    ${loaded && !rows.length && !more.failure && html`<${Empty} title=${t('sessions.none')}><p>${t('sessions.none.hint')}</p><//>`}
+    <${Problem} failure=${list.failure} retry=${reload} />
+    ${!list.data && !list.failure && html`<${Loading} />`}
+    ${list.data && !rows.length && !list.failure && html`<${Empty} title=${t('sessions.none')}><p>${t('sessions.none.hint')}</p><//>`}
     <ul class="rows">
       ${rows.map(
         (of) =>
           html`<${Row}
-            key=${`${of.workspace_scope}/${of.session_id}`}
+            key=${keyOf(of)}
             of=${of}
             other=${of.workspace_scope !== scope}
-            open=${previewed === of.session_id}
-            toggle=${() => setPreviewed(previewed === of.session_id ? '' : of.session_id)}
+            open=${previewed === keyOf(of)}
+            toggle=${() => setPreviewed(previewed === keyOf(of) ? '' : keyOf(of))}
             remove=${() => setClearing([of])}
           />`,
       )}
     </ul>
-    ${cursor && html`<p><${Button} busy=${more.busy} press=${() => more.run(cursor)}>${t('sessions.more')}<//></p>`}
+    <${Problem} failure=${more.failure} />
+    ${further.cursor && html`<p><${Button} busy=${more.busy} press=${more.run}>${t('sessions.more')}<//></p>`}
     ${clearing &&
     html`<${Clear} scope=${clearing[0]?.workspace_scope ?? scope} only=${clearing} known=${rows} close=${() => setClearing(null)} done=${reload} />`}
   </section>`;
 }
+
+/** Two directories may have a conversation of the same id. */
+const keyOf = (of) => `${of.workspace_scope}/${of.session_id}`;
 
 const HEALTH = { ready: 'good', corrupt: 'bad', incompatible: 'warn', scope_mismatch: 'warn' };
 
