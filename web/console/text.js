@@ -1,17 +1,22 @@
 // Text for people: makes hostile characters visible, cuts what is long, and writes numbers, sizes and times.
 
-// Controls, bidirectional marks and overrides, invisible characters, tags, and halves of surrogate pairs.
+// Controls, bidirectional marks and overrides, invisible characters, tags, and halves of surrogate pairs. Not line breaks and
+// tabs, what joins or varies, of which more below, and signs of Arabic and its neighbours that are seen.
 const HIDDEN =
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]|\p{Cs}/gu;
+  /(?![\t\n\u034f\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\u180b-\u180d\u180f\u200c\u200d\ufe00-\ufe0f\u{110bd}\u{110cd}\u{e0100}-\u{e01ef}])[\p{Default_Ignorable_Code_Point}\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 const LINE_BREAKS = /[\t\n]/g;
 // What joins, varies or is blank: texts need it, but two names that differ by nothing else would look the same.
-const UNSEEN = /[\u034f\u200c\u200d\u2800\ufe00-\ufe0f]/g;
-// The same, but for what emojis are made of.
+const UNSEEN = /[\u034f\u180b-\u180d\u180f\u200c\u200d\u2800\ufe00-\ufe0f\u{e0100}-\u{e01ef}]|(?! )\p{Zs}/gu;
+// Blanks that nobody sees, as nothing follows or precedes them.
+const OUTER = /^ +| +$/g;
+const TRAILING = /[ \t]+$/g;
+// What joins or varies as above, but for what emojis and the scripts that vary are made of.
 const STRAY =
-  /[\u034f\u200c\u2800\ufe00-\ufe0e]|(?<!\p{Extended_Pictographic})\ufe0f|(?<![\p{Extended_Pictographic}\p{Emoji_Modifier}\ufe0f])\u200d/gu;
+  /[\u034f\u200c\u2800\ufe00-\ufe0e]|(?<!\p{Extended_Pictographic})\ufe0f|(?<![\p{Extended_Pictographic}\p{Emoji_Modifier}\ufe0f])\u200d|(?<!\p{Script=Mongolian})[\u180b-\u180d\u180f]|(?<!\p{Ideographic})[\u{e0100}-\u{e01ef}]/gu;
 
 const named = (character) =>
   `⟨U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, '0')}⟩`;
+const eachNamed = (characters) => [...characters].map(named).join('');
 
 /** Text of several lines: line breaks and tabs stay, what cannot be seen is named. */
 export function visible(text) {
@@ -22,7 +27,19 @@ export function visible(text) {
 
 /** A name, a path, or another text of one line: nothing in it can break the line, turn it around, or be unseen. */
 export function oneLine(text) {
-  return visible(text).replace(LINE_BREAKS, named).replace(UNSEEN, named);
+  return String(text ?? '')
+    .replace(HIDDEN, named)
+    .replace(LINE_BREAKS, named)
+    .replace(UNSEEN, named)
+    .replace(OUTER, eachNamed);
+}
+
+/** A line of a file, for comparison: two lines that differ are seen to. Tabs stay, but for those at its end. */
+export function exactLine(text) {
+  return String(text ?? '')
+    .replace(HIDDEN, named)
+    .replace(UNSEEN, named)
+    .replace(TRAILING, eachNamed);
 }
 
 /** The beginning of a text, of at most `most` characters. */

@@ -3,10 +3,10 @@
 import { LONG, post } from '../client.js';
 import { t } from '../i18n/index.js';
 import { link } from '../router.js';
-import { bytes, oneLine, visible } from '../text.js';
+import { bytes, exactLine, oneLine } from '../text.js';
 import { useLoad } from '../ui/hooks.js';
 import { Button, Chip, Empty, Heading, Loading, Path, Problem } from '../ui/parts.js';
-import { html, useState } from '../vendor/preact.js';
+import { html, useEffect, useState } from '../vendor/preact.js';
 
 const PAGE = 100;
 const TONES = { added: 'good', deleted: 'bad', modified: 'warn', renamed: 'quiet' };
@@ -15,9 +15,17 @@ export function DiffPage({ workspace, from, to }) {
   const [page, setPage] = useState(0);
   const [open, setOpen] = useState('');
   const asked = { workspace, from, to, limit: PAGE, offset: page * PAGE };
-  const diff = useLoad((signal) => post('/ckpt/diff', asked, { signal, patience: LONG }), ['diff', page]);
+  const diff = useLoad(
+    async (signal) => ({ ...(await post('/ckpt/diff', asked, { signal, patience: LONG })), from: asked.offset }),
+    ['diff', page],
+  );
   const named = (of) => (of === '@live' ? t('diff.now') : oneLine(of));
   const { data } = diff;
+  const last = data ? Math.max(0, Math.ceil(data.total / PAGE) - 1) : page;
+  useEffect(() => {
+    // There may be less by now.
+    if (page > last) setPage(last);
+  }, [page, last]);
   const turn = (by) => {
     setOpen('');
     setPage(page + by);
@@ -44,8 +52,8 @@ export function DiffPage({ workspace, from, to }) {
     ${data?.total > PAGE &&
     html`<nav class="pager" aria-label=${t('pager.label')}>
       <${Button} kind="small" off=${page === 0} press=${() => turn(-1)}>${t('pager.previous')}<//>
-      <span role="status">${t('pager.range', { from: page * PAGE + 1, to: page * PAGE + data.changes.length, count: data.total })}</span>
-      <${Button} kind="small" off=${(page + 1) * PAGE >= data.total} press=${() => turn(1)}>${t('pager.next')}<//>
+      <span role="status">${t('pager.range', { from: data.from + 1, to: data.from + data.changes.length, count: data.total })}</span>
+      <${Button} kind="small" off=${page >= last} press=${() => turn(1)}>${t('pager.next')}<//>
     </nav>`}
   </section>`;
 }
@@ -100,7 +108,7 @@ function Hunks({ of }) {
       (hunk) =>
         html`<div key=${`${hunk.old_start}/${hunk.new_start}`} class="hunk">
           <p class="hint">${t('diff.lines', { old: hunk.old_start, new: hunk.new_start })}</p>
-          <pre>${hunk.lines.map((line, at) => html`<span key=${at} class=${`line ${TAGS[line.tag]}`}>${`${line.tag} ${visible(line.text)}\n`}</span>`)}</pre>
+          <pre>${hunk.lines.map((line, at) => html`<span key=${at} class=${`line ${TAGS[line.tag]}`}>${`${line.tag} ${exactLine(line.text)}\n`}</span>`)}</pre>
         </div>`,
     )}
   </div>`;
