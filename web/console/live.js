@@ -43,6 +43,7 @@ function rest() {
 
 /** Another main session is another state, since the sandbox root is judged by where that one works. */
 async function lookForMains() {
+  change({ day: new Date().toDateString() });
   if (document.hidden || asking || state.link !== 'live') return;
   const before = state.main;
   try {

@@ -22,6 +22,8 @@ export const state = {
   progress: {},
   /** `[{id, kind, text}]` */
   toasts: [],
+  /** Which day it is: moments of today are written without. */
+  day: new Date().toDateString(),
 };
 
 const listeners = new Set();

@@ -1,7 +1,7 @@
 // A directory's checkpoints, newest first: compare, roll back, undo, delete.
 
 import { LONG, get, post } from '../client.js';
-import { t } from '../i18n/index.js';
+import { has, t } from '../i18n/index.js';
 import { go, link } from '../router.js';
 import { toast } from '../state.js';
 import { folded, oneLine, visible } from '../text.js';
@@ -41,8 +41,10 @@ export function TimelinePage({ workspace }) {
     await line.reload();
     await since.reload();
   };
-  // No news tell of a directory: it is looked at.
-  useEvery(5000, changed);
+  // No news tell of a directory: it is looked at, and not once more while that goes on.
+  useEvery(5000, async () => {
+    if (!since.loading) await changed();
+  });
   const take = useAction(async () => {
     await takeCheckpoint(workspace, message);
     setMessage(clearIf(message));
@@ -99,7 +101,8 @@ export function TimelinePage({ workspace }) {
     ${undoing &&
     html`<${Undo} workspace=${workspace} url=${url} path=${line.data.path} nameOf=${nameOf} close=${() => setUndoing(false)} done=${changed} />`}
     ${dropping &&
-    html`<${Confirm} title=${t('drop.title', { name: oneLine(dropping.id) })} act=${t('drop.act')} of="delete" danger work=${drop} close=${() => setDropping(null)}>
+    html`<${Confirm} title=${t('drop.title', { name: dropping.message ? folded(dropping.message, 80) : oneLine(dropping.id) })} act=${t('drop.act')} of="delete" danger work=${drop} close=${() => setDropping(null)}>
+      <p data-testid="plan"><${Path} of=${dropping.id} /> · <${Time} at=${dropping.created_at} /></p>
       <p>${t(dropping.pinned ? 'drop.pinned' : 'drop.what')}</p>
     <//>`}
   </section>`;
@@ -152,7 +155,7 @@ function LeftOut({ url }) {
 function Warnings({ of }) {
   const { rows, pager } = usePages(of, PAGE);
   return html`<ul class="items">
-      ${rows.map((one) => html`<li key=${one.path}><${Path} of=${one.path} /> <span class="hint">${visible(one.text)}</span></li>`)}
+      ${rows.map((one) => html`<li key=${one.path}><${Path} of=${one.path} /> <span class="hint">${has(`warning.${one.kind}`) ? t(`warning.${one.kind}`) : visible(one.text)}</span></li>`)}
     </ul>
     ${pager}`;
 }

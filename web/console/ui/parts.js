@@ -2,7 +2,7 @@
 
 import { has, t } from '../i18n/index.js';
 import { bytes, head, moment, oneLine, stamp, visible } from '../text.js';
-import { toast } from '../state.js';
+import { toast, useShared } from '../state.js';
 import { html, useState } from '../vendor/preact.js';
 import { useName } from './hooks.js';
 
@@ -53,8 +53,11 @@ export const StatusChip = ({ status }) =>
 /** A path or a name, as it is, and nothing it could hide. */
 export const Path = ({ of, ...rest }) => html`<bdi class="path" ...${rest}>${oneLine(of)}</bdi>`;
 
-/** A moment. */
-export const Time = ({ at }) => html`<time datetime=${stamp(at)}>${moment(at)}</time>`;
+/** A moment; yesterday's has a date, also if it was today's when it was drawn. */
+export function Time({ at }) {
+  useShared((shared) => shared.day);
+  return html`<time datetime=${stamp(at)}>${moment(at)}</time>`;
+}
 
 /** A size in bytes; the exact number is its title. */
 export const Bytes = ({ count }) => html`<span class="number" title=${`${count} B`}>${bytes(count)}</span>`;

@@ -117,6 +117,12 @@ export default {
   'diff.kind.symlink': ['link', '链接'],
   'diff.kind.other': ['other', '其他'],
 
+  'warning.unreadable': ['could not be read; a roll back leaves it alone', '无法读取；恢复时不会改动它'],
+  'warning.changed-while-read': ['kept changing while it was read; one reading of it is kept', '读取期间不断变化；保留了其中一次读取的内容'],
+  'warning.mount-point': ['something is mounted there; not entered', '此处挂载了其他文件系统，未进入'],
+  'warning.late-write': ['was written to during the roll back; undo brings the newer content back', '恢复期间被写入；撤销可找回较新的内容'],
+  'warning.owner-not-restored': ['owner, set-id bits or capabilities could not be restored', '属主、set-id 位或能力无法恢复'],
+
   'trash.title': ['Trash', '回收站'],
   'trash.hint': ['What was deleted by force and trees before older roll backs are kept for seven days.', '强制删除的检查点以及较早恢复之前的目录会保留七天。'],
   'trash.none': ['The trash is empty.', '回收站是空的。'],

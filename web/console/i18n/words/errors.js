@@ -2,7 +2,6 @@
 
 export default {
   'error.title': ['That did not work', '操作没有成功'],
-  'error.code': ['Code', '代码'],
   'error.unknown': ['Try again. If it stays, look at the diagnostics.', '请重试。如果问题依旧，请查看诊断页面。'],
 
   'error.TOKEN_MISSING': [
@@ -59,7 +58,7 @@ export default {
   'error.TARGET_INSIDE_SANDBOX': ['Choose a target outside of the sandbox root.', '请选择沙箱根目录之外的目标。'],
   'error.EXPORT_LIMIT': ['Export fewer files at once: at most 5000, 2 GiB together, and 1 GiB each.', '请减少一次导出的文件：最多 5000 个，总计 2 GiB，单个 1 GiB。'],
   'error.EXPORT_NOT_FOUND': ['The record is gone. The list shows those there are.', '该记录已不存在。列表显示现有的记录。'],
-  'error.FILE_TOO_LARGE': ['Export the file to look at it, or allow larger previews.', '请导出文件后查看，或提高预览上限。'],
+  'error.FILE_TOO_LARGE': ['It is too large for a preview. Export the file to look at it.', '文件太大，无法预览。请导出后查看。'],
   'error.FILE_NOT_FOUND': ['The file is gone. Refresh the list.', '该文件已不存在。请刷新列表。'],
   'error.BINARY_FILE': ['It is no text, so there is nothing to show. It can be exported.', '它不是文本，无法显示，但可以导出。'],
   'error.UNDO_CONFLICT': ['Files were changed since the export and are kept as they are.', '文件在导出后被改动，将保持原样。'],

@@ -17,7 +17,6 @@ export default {
   'exports.to': ['To', '目标'],
   'exports.of': ['Of task', '来自任务'],
   'exports.at': ['When', '时间'],
-  'exports.items': ['{count} {count|file|files}', '{count} 个文件'],
   'exports.counts': ['{good} exported ({size}), {skipped} skipped, {failed} failed', '导出 {good} 个（{size}），跳过 {skipped} 个，失败 {failed} 个'],
   'exports.counts.undone': ['{undone} taken back, {kept} kept since changed, {skipped} skipped, {failed} failed', '撤销 {undone} 个，因改动保留 {kept} 个，跳过 {skipped} 个，失败 {failed} 个'],
   'exports.noItems': ['No file was reached.', '没有处理任何文件。'],
