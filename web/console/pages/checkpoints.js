@@ -26,8 +26,14 @@ export default function CheckpointsPage({ at: [workspace, what, from, to] }) {
   return html`<${TimelinePage} key=${workspace} workspace=${workspace} />`;
 }
 
-/** A name for a checkpoint that nobody gave one: the moment. */
-const nameOfNow = () => new Date().toISOString().slice(0, 19).replace('T', '-').replaceAll(':', '');
+/** A name for a checkpoint that nobody gave one: the moment, as the pages show it, and finer than people are quick. */
+function nameOfNow() {
+  const now = new Date();
+  const digits = (number, count = 2) => String(number).padStart(count, '0');
+  const day = [now.getFullYear(), digits(now.getMonth() + 1), digits(now.getDate())].join('-');
+  const clock = [now.getHours(), now.getMinutes(), now.getSeconds()].map((part) => digits(part)).join('');
+  return `${day}-${clock}-${digits(now.getMilliseconds(), 3)}`;
+}
 
 /** Takes a checkpoint, and says what came of it. Resolves to its name; empty if nothing had changed. */
 export async function takeCheckpoint(workspace, message) {

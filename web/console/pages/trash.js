@@ -17,7 +17,12 @@ export function Trash({ workspace, path, changed }) {
   const { rows, pager } = usePages(items, PAGE);
   const restore = useAction(async (item) => {
     const id = item.snapshot ?? `trash-${item.item}`;
-    const { snapshot } = await post('/ckpt/trash/restore', { workspace, item: item.item, id }, { patience: LONG });
+    const as = (name) => post('/ckpt/trash/restore', { workspace, item: item.item, id: name }, { patience: LONG });
+    const { snapshot } = await as(id).catch((failure) => {
+      if (failure.code !== 'SnapshotAlreadyExists') throw failure;
+      // Another one has its name by now.
+      return as(`${id}-trash-${item.item}`);
+    });
     toast(t('trash.restored', { name: oneLine(snapshot) }));
     await Promise.all([trash.reload(), changed()]);
   });
