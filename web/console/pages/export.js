@@ -75,13 +75,15 @@ function Form({ task, chosen, extent, truncated, config, step, setStep, exported
   const targetDir = target.trim();
   const send = useAction(async () => {
     const entries = chosen.map((entry) => entry.relPath);
-    const { export: record } = await call(
-      'exportEntries',
-      { taskId: task.id, entries, targetDir, mode, conflict, ...(config.allowRememberChoice ? { remember } : {}) },
-      { patience: LONG },
-    );
-    const { [task.id]: _, ...others } = state.progress;
-    change({ progress: others });
+    const asked = { taskId: task.id, entries, targetDir, mode, conflict, ...(config.allowRememberChoice ? { remember } : {}) };
+    // How far another one came says nothing of this one.
+    forgetProgress(task.id);
+    let record;
+    try {
+      ({ export: record } = await call('exportEntries', asked, { patience: LONG }));
+    } finally {
+      forgetProgress(task.id);
+    }
     refresh();
     await exported(record);
   });
@@ -112,6 +114,11 @@ function Form({ task, chosen, extent, truncated, config, step, setStep, exported
       ${off && html`<span class="hint">${off}</span>`}
     </div>
   </form>`;
+}
+
+function forgetProgress(taskId) {
+  const { [taskId]: _, ...progress } = state.progress;
+  change({ progress });
 }
 
 /** What will happen, in full, before it does. */
