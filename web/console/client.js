@@ -122,17 +122,20 @@ async function climb(again) {
     if (isToken(row)) return remember(row);
   }
   let unreachable = null;
+  let signedOut = false;
   for (const rung of [fromBootstrap, fromPage]) {
     try {
       const found = await rung();
       if (isToken(found)) return remember(found);
     } catch (failure) {
       if (failure.code === 'NETWORK') unreachable = failure;
+      signedOut = rung === fromPage && failure.code === 'UNAUTHORIZED';
     }
   }
   // A daemon that is not there gives no page either: reloading would lose this one.
   if (unreachable) throw unreachable;
-  if (mayReload()) {
+  // Nor is there one for whoever is signed out: what is typed here would be lost for a page that says no more than this.
+  if (!signedOut && mayReload()) {
     location.reload();
     return new Promise(() => {});
   }
@@ -151,6 +154,7 @@ async function fromPage() {
   } catch {
     throw new Failure('NETWORK', '');
   }
+  if (response.status === 401) throw new Failure('UNAUTHORIZED', '');
   const row = ROW.exec(await response.text());
   return row ? JSON.parse(row[1]).token : null;
 }
