@@ -2,10 +2,9 @@
 
 import { t } from '../i18n/index.js';
 import { html, useEffect, useRef } from '../vendor/preact.js';
+import { REACHED } from './focus.js';
 import { useAction, useName } from './hooks.js';
 import { Button, Problem } from './parts.js';
-
-const REACHED = 'a[href], button, input:not([disabled]), select, textarea, summary, [tabindex="0"]';
 
 /** From the last thing in a dialog to its first, and back, where browsers would go to their own buttons in between. */
 function goRound(event, dialog) {
@@ -32,7 +31,8 @@ export function Dialog({ title, close, children, wide = false, held = false, ...
     return () => {
       // As long as it is open nothing beside it can have the focus.
       dialog.close();
-      before?.focus();
+      if (before?.isConnected) before.focus();
+      else document.getElementById('main')?.focus({ preventScroll: true });
     };
   }, []);
   const leave = () => held || close();
