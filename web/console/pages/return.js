@@ -3,7 +3,9 @@
 import { call } from '../client.js';
 import { t } from '../i18n/index.js';
 import { toast, useShared } from '../state.js';
-import { useAction, useDraft } from '../ui/hooks.js';
+import { oneLine } from '../text.js';
+import { Confirm } from '../ui/dialog.js';
+import { clearIf, useAction, useDraft } from '../ui/hooks.js';
 import { Button, Check, Empty, Field, Path, Problem } from '../ui/parts.js';
 import { html, useRef, useState } from '../vendor/preact.js';
 
@@ -14,16 +16,22 @@ export function ReturnToMain({ task, files }) {
   const main = useShared((state) => state.main);
   const [parts, setParts] = useDraft(`return.parts.${task.id}`, FIRST);
   const [text, setText] = useDraft(`return.text.${task.id}`, '');
+  // The preview as it was made, and whom it was made for: that stays, whoever comes and goes.
+  const [made, setMade] = useDraft(`return.made.${task.id}`, { text: '', to: '' });
+  const [replacing, setReplacing] = useState(false);
+  const isThere = (id) => mains.some((session) => session.id === id);
   // That it was started from, as long as somebody is there; else the one this page belongs to.
-  const mainSessionId = mains.some((session) => session.id === task.mainSessionId) ? task.mainSessionId : main;
+  const nearest = isThere(task.mainSessionId) ? task.mainSessionId : main;
+  const mainSessionId = !text ? nearest : isThere(made.to) ? made.to : '';
   const [cut, setCut] = useState(false);
   const sent = useRef(null);
   const preview = useAction(async () => {
     const { status, conclusion, relPath, customText } = parts;
     const asked = { status, conclusion, customText, ...(relPath.trim() ? { file: { relPath: relPath.trim() } } : {}) };
-    const made = await call('previewReturn', { taskId: task.id, parts: asked });
-    setText(made.text);
-    setCut(made.truncated);
+    const fresh = await call('previewReturn', { taskId: task.id, parts: asked });
+    setText((now) => (now === text ? fresh.text : now));
+    setMade({ text: fresh.text, to: mainSessionId || nearest });
+    setCut(fresh.truncated);
   });
   const send = useAction(async () => {
     // The same message sent again after a lost answer is one message; another text, or to somebody else, is another.
@@ -33,19 +41,21 @@ export function ReturnToMain({ task, files }) {
     const { truncated } = await call('returnToMain', sent.current);
     sent.current = null;
     toast(t(truncated ? 'return.sentCut' : 'return.sent'));
-    setText('');
+    setText(clearIf(text));
   });
   const make = (event) => {
     event.preventDefault();
-    preview.run();
+    if (text && text !== made.text) setReplacing(true);
+    else preview.run();
   };
   const submit = (event) => {
     event.preventDefault();
     if (mainSessionId && text.trim()) send.run();
   };
+  const why = t(mains.length ? 'main.choose' : 'return.none');
   const paths = (files.data?.entries ?? []).filter((entry) => entry.type === 'file' && !entry.lossy).slice(0, 500);
   // What was written is still to be read when nobody is there any more.
-  if (!mainSessionId && !text) {
+  if (!nearest && !text) {
     const several = mains.length > 0;
     return html`<${Empty} title=${t(several ? 'return.which' : 'return.none')}>
       <p>${t(several ? 'return.which.hint' : 'main.none.hint')}</p>
@@ -79,12 +89,25 @@ export function ReturnToMain({ task, files }) {
           html`<textarea id=${id} name="return-text" rows="10" aria-describedby=${describedby} value=${text} onInput=${(event) => setText(event.currentTarget.value)}></textarea>`}
       <//>
       ${cut && html`<p class="hint">${t('return.truncated')}</p>`}
-      ${mainSessionId && html`<p>${t('return.to')} <${Path} of=${mainSessionId} /></p>`}
+      ${mainSessionId
+        ? html`<p>${t('return.to')} <${Path} of=${mainSessionId} /></p>`
+        : mains.length > 0 &&
+          html`<${Field} label=${t('return.gone')}>
+            ${({ id }) =>
+              html`<select id=${id} name="return-to" value="" onChange=${(event) => setMade({ ...made, to: event.currentTarget.value })}>
+                <option value="">${t('main.choose')}</option>
+                ${mains.map((session) => html`<option key=${session.id} value=${session.id}>${oneLine(session.id)}</option>`)}
+              </select>`}
+          <//>`}
       <${Problem} failure=${send.failure} />
       <div class="actions">
-        <${Button} kind="primary" off=${!mainSessionId && t('return.none')} busy=${send.busy} data-action="return-send">${t('return.send')}<//>
-        ${!mainSessionId && html`<span class="hint">${t('return.none')}</span>`}
+        <${Button} kind="primary" off=${!mainSessionId && why} busy=${send.busy} data-action="return-send">${t('return.send')}<//>
+        ${!mainSessionId && html`<span class="hint">${why}</span>`}
       </div>
     </form>`}
+    ${replacing &&
+    html`<${Confirm} title=${t('return.replace.title')} act=${t('return.replace')} of="replace" work=${preview.run} close=${() => setReplacing(false)}>
+      <p>${t('return.replace.what')}</p>
+    <//>`}
   </section>`;
 }

@@ -108,7 +108,7 @@ function Preview({ of: { workspace_scope, session_id } }) {
           </li>`,
       )}
     </ul>
-    ${total > MESSAGES &&
+    ${(total > MESSAGES || page > 0) &&
     html`<nav class="pager" aria-label=${t('pager.label')}>
       <${Button} kind="small" off=${page === 0} press=${() => setPage(page - 1)}>${t('pager.previous')}<//>
       <span role="status">${t('pager.range', { from: offset + 1, to: offset + messages.length, count: total })}</span>

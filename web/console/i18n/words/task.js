@@ -189,7 +189,7 @@ export default {
     '你发送的内容会作为一条你的消息到达主会话。不会自动发送任何内容。',
   ],
   'return.none': ['There is no main conversation to report to', '没有可以回报的主会话'],
-  'return.which': ['There are several main conversations', '有多个主会话'],
+  'return.which': ['No main conversation is chosen', '尚未选择主会话'],
   'return.which.hint': ['Choose at the top to which of them you want to report.', '请在页面顶部选择要回报给哪一个。'],
   'return.parts': ['What shall be told?', '要返回什么？'],
   'return.status': ['How the task stands', '任务状态'],
@@ -205,5 +205,9 @@ export default {
   'return.send': ['Send to the main conversation', '发送到主会话'],
   'return.sent': ['Sent to the main conversation', '已发送到主会话'],
   'return.sentCut': ['Sent; the end was cut', '已发送；末尾被截断'],
+  'return.gone': ['The conversation this was written for is gone. Who shall get it?', '此消息原定的会话已不在。要发送给谁？'],
+  'return.replace.title': ['Replace what you have written?', '替换你写的内容？'],
+  'return.replace.what': ['You changed the message. A new preview takes its place.', '你修改过这条消息，新的预览会取代它。'],
+  'return.replace': ['Replace it', '替换'],
   'return.to': ['It goes to', '发送到'],
 };
