@@ -5,6 +5,7 @@ mod hostile;
 mod ladder;
 mod looks;
 mod panel;
+mod steady;
 mod story;
 
 use std::path::{Path, PathBuf};

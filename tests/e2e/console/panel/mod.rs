@@ -35,14 +35,14 @@ fn next(program: &mut LineProgram) -> String {
 
 /// A client that stands for a main session which works there.
 #[track_caller]
-fn attached(site: &HostSite, session: &str, cwd: &Path) -> LineProgram {
+pub(super) fn attached(site: &HostSite, session: &str, cwd: &Path) -> LineProgram {
     let mut client = site.spawn(&["main", "attach", session, "--cwd", cwd.to_str().unwrap()]);
     assert!(next(&mut client).contains("Attached"));
     client
 }
 
 /// Has the page's answers to these requests be what `with` makes of them: an expression of `document`, the answer that came.
-fn alter(browser: &Browser, requests: &str, with: &str) {
+pub(super) fn alter(browser: &Browser, requests: &str, with: &str) {
     browser.script(&format!(
         "globalThis.real ??= globalThis.fetch;
          globalThis.fetch = async (...rest) => {{
