@@ -55,8 +55,8 @@ function Entries({ entries, truncated, task, description }) {
     if (follows.current) box.current?.scrollTo(0, box.current.scrollHeight);
     else setBehind(true);
   }, [entries]);
-  const scrolled = () => {
-    const { scrollTop, scrollHeight, clientHeight } = box.current;
+  // What scrolled may be gone by the time it is told.
+  const scrolled = ({ currentTarget: { scrollTop, scrollHeight, clientHeight } }) => {
     follows.current = scrollHeight - scrollTop - clientHeight < 40;
     if (follows.current) setBehind(false);
   };
