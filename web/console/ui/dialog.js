@@ -2,7 +2,7 @@
 
 import { t } from '../i18n/index.js';
 import { html, useEffect, useRef } from '../vendor/preact.js';
-import { REACHED } from './focus.js';
+import { REACHED, nearest, standing } from './focus.js';
 import { useAction, useName } from './hooks.js';
 import { Button, Problem } from './parts.js';
 
@@ -24,15 +24,14 @@ export function Dialog({ title, close, children, wide = false, held = false, ...
   const name = useName('dialog');
   useEffect(() => {
     const dialog = element.current;
-    const before = document.activeElement;
+    const before = standing(document.activeElement ?? document.body);
     dialog.showModal();
     // What is said at the edge of the page is to be seen above this, too.
     dispatchEvent(new Event('raise'));
     return () => {
       // As long as it is open nothing beside it can have the focus.
       dialog.close();
-      if (before?.isConnected) before.focus();
-      else document.getElementById('main')?.focus({ preventScroll: true });
+      nearest(before)?.focus();
     };
   }, []);
   const leave = () => held || close();

@@ -6,13 +6,14 @@ export const REACHED = 'a[href], button, input:not([disabled]), select, textarea
 const first = (of) => [...(of?.querySelectorAll(REACHED) ?? [])].find((element) => element.checkVisibility());
 
 /** Where something stands: in which row of which list. */
-function standing(element) {
+export function standing(element) {
   const row = element.closest('li, article');
   return { element, row, list: row?.parentElement, at: row ? [...row.parentElement.children].indexOf(row) : 0 };
 }
 
-/** What is nearest to what was there: the same row, the one in its place, else the page. */
-function nearest({ row, list, at }) {
+/** It, or what is nearest to where it was: the same row, the one in its place, else the page. */
+export function nearest({ element, row, list, at }) {
+  if (element.isConnected) return element;
   const dialog = document.querySelector('dialog[open]');
   const rows = list?.isConnected ? list.children : [];
   const near = first(row?.isConnected ? row : (rows[at] ?? rows[rows.length - 1]));
