@@ -4,10 +4,12 @@
 use std::collections::BTreeMap;
 
 use cofferdam_tests::host::HostSite;
-use cofferdam_tests::skip;
+use cofferdam_tests::{files, skip, user};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::json;
 
-use super::shell::{Daemon, only_task, site, with_either_daemon};
+use super::shell::{Daemon, only_task, own_time, site, with_either_daemon};
 
 with_either_daemon! {
     files_home_and_conversation_come_back_together_wherever_the_daemon_dies
@@ -87,4 +89,45 @@ fn files_home_and_conversation_come_back_together_wherever_the_daemon_dies(site:
     let turns = site.json(&["task", "turns", &id]);
     let stand: Vec<_> = turns["turns"].as_array().unwrap().iter().map(|row| &row["stands"]).collect();
     assert_eq!(stand, [true, true, true, false, true], "{turns}");
+}
+
+/// The process of a daemon's own from which the one with such an argument descends.
+fn supervisor_of(argument: &str, daemon: u32) -> Pid {
+    let has = |process: &String| {
+        let line = std::fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+        line.split(|byte| *byte == 0).any(|word| word == argument.as_bytes())
+    };
+    let parent = |process: &str| -> Option<String> {
+        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+        Some(stat.rsplit(')').next()?.split_whitespace().nth(1)?.to_owned())
+    };
+    let mut process = files::names("/proc").into_iter().find(has).unwrap();
+    loop {
+        let above = parent(&process).unwrap();
+        if above == daemon.to_string() {
+            return Pid::from_raw(process.parse().unwrap());
+        }
+        process = above;
+    }
+}
+
+#[test]
+fn a_killed_supervisor_leaves_no_copy_of_the_users_own_that_a_checkpoint_could_keep() {
+    if !user::is_root() {
+        skip!("copies are made for another user, which takes root");
+    }
+    let site = site(Daemon::Roots).with_presets(&format!("{KEEPS}from_home = [\".tool/key\"]\n"));
+    files::mkdir(site.path("home/.tool"));
+    files::write(site.path("home/.tool/key"), "secret\n");
+    let daemon = site.start_with_shell();
+    let time = own_time();
+    let script = format!("echo mine > ~/.tool/mine; cat ~/.tool/key; sleep {time}; true");
+    site.ok(&["task", "run", &script, "--preset", "keeps"]);
+    let id = only_task(&site);
+    site.until(&id, |row| row["lastText"] == "secret");
+    let tool = site.path("state/pod/agents").join(&id).join("home/.tool");
+    assert_eq!(std::fs::read_to_string(tool.join("key")).unwrap(), "secret\n");
+    kill(supervisor_of(&time, daemon.pid()), Signal::SIGKILL).unwrap();
+    site.until(&id, |row| row["status"] == "failed");
+    assert_eq!(files::names(&tool), ["mine"]);
 }
