@@ -53,6 +53,7 @@ fn a_person_sets_the_root_runs_a_task_exports_undoes_rewinds_rolls_back_and_clea
     browser.says("[data-preview='notes/plan.md']", "# A plan");
     browser.click("[data-file='notes/plan.md'] input[type=checkbox]");
     browser.click("[data-action=open-export]");
+    browser.until("document.activeElement.name === 'target'");
     let outside = site.outside();
     browser.fill("input[name=target]", &outside);
     browser.click("[data-action=export]");
@@ -82,11 +83,13 @@ fn a_person_sets_the_root_runs_a_task_exports_undoes_rewinds_rolls_back_and_clea
     browser.click("[data-confirm] [data-action=confirm]");
     browser.gone("[data-confirm]");
     browser.wait("[data-action=undo-rewind]");
+    browser.wait("[data-turn='2'][data-gone]");
     assert_eq!(numbers(), "1\n");
     browser.click("[data-action=undo-rewind]");
     browser.click("[data-confirm] [data-action=confirm]");
     browser.gone("[data-confirm]");
-    browser.wait("[data-turn='2']");
+    browser.wait("[data-turn='2']:not([data-gone])");
+    browser.says("[data-action=undo-rewind]", "Rewind again");
     assert_eq!(numbers(), "2\n");
 
     // A project is rolled back, and that is taken back.

@@ -59,7 +59,7 @@ export default {
   'line.undo.what.unknown': ['The directory becomes again what it was just before. What changed in it since is kept, too, and can be had again in the same way.', '目录会回到之前的状态。此后的改动也会保留，可以用同样的方式取回。'],
   'line.undo.asking': ['Looking which roll back is the newest…', '正在查询最近一次恢复…'],
   'line.undo.nothing': ['Nothing was rolled back here, so there is nothing to undo.', '这里没有做过恢复，没有可撤销的内容。'],
-  'line.undone': ['Undone: {changed} {changed|path|paths} changed', '已撤销：改动了 {changed} 个路径'],
+  'line.undone': ['Roll back undone: {changed} {changed|path|paths} changed', '已撤销恢复：改动了 {changed} 个路径'],
   'line.redone': ['Rolled back again: {changed} {changed|path|paths} changed', '已再次恢复：改动了 {changed} 个路径'],
   'line.looked': ['looked at', '查看于'],
 

@@ -61,7 +61,7 @@ export default {
   'diag.protocol': ['Protocol and database version', '协议与数据库版本'],
   'diag.starts': ['Times started', '启动次数'],
   'diag.uptime': ['Running for', '已运行'],
-  'diag.agents': ['Agents running now', '正在运行的智能体'],
+  'diag.agents': ['Agents at work or waiting to be told more', '工作中或等待继续的智能体'],
   'diag.mains': ['Main conversations attached', '已连接的主会话'],
   'diag.queue': ['Queue', '队列'],
   'diag.queue.of': ['{running} of {max} running, {length} waiting', '运行 {running} / {max}，等待 {length}'],
