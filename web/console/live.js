@@ -147,6 +147,8 @@ const NEWS = {
     // Who holds the task now may number what is said anew.
     if (before?.live !== task.live) reloadTranscript(task.id);
     if (before && isOpen(before) && !isOpen(task)) sayEnded(task);
+    // The first task makes the sandbox root.
+    if (before?.status !== task.status && state.host?.sandbox.exists === false) refresh();
   },
   'task.removed': ({ taskId }) => dropTask(taskId),
   'task.entry': ({ taskId, entry }) => entryCame(taskId, entry),
