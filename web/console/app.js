@@ -206,10 +206,10 @@ function Theme() {
 
 /** Nobody needs one; whoever wonders is told what it would be for. */
 const NoMain = () =>
-  html`<details class="session none" data-testid="main-session">
-    <summary>${t('main.none')}</summary>
-    <div class="explained"><p>${t('main.none.hint')}</p><code>cofferdam main attach NAME</code></div>
-  </details>`;
+  html`<span class="session none" data-testid="main-session">
+    <button type="button" class="icon" popovertarget="no-main"><span>${t('main.none')} ?</span></button>
+    <div id="no-main" class="explained" popover><p>${t('main.none.hint')}</p><code>cofferdam main attach NAME</code></div>
+  </span>`;
 
 function MainSession() {
   const mains = useShared((state) => state.mains);
