@@ -4,6 +4,8 @@
 //!   kept connection, and how long one takes.
 //! - How long it takes from `startTask` to the first instruction of a program in its sandbox, with the sandbox's test still
 //!   believed and with a test of its own, beside the same program started without anything around it.
+//! - How long it takes from telling a task more to that instruction, in directories of several sizes: what a turn's
+//!   checkpoints add, beside `find` in the same directory.
 //! - How long it takes from a change of a task's state, as the asker's answer shows it, until a listener has the event.
 //!
 //! Rivals take turns, so that a busy machine is busy for both.
@@ -40,6 +42,7 @@ fn main() {
     states(&mut daemon, body);
     events(&mut daemon);
     starts(&mut daemon, place.path());
+    turns(&mut daemon, place.path());
 }
 
 /// `getState`, beside the same bytes from a handler that has them at hand.
@@ -154,19 +157,94 @@ fn sandboxed_start(daemon: &mut Daemon, heard: &mpsc::Receiver<(Instant, Value)>
     took
 }
 
+/// From `followUp` to the program's first instruction: what the checkpoints before the turn add as a task's directory grows,
+/// beside `find` in the same directory, and one fsync.
+fn turns(daemon: &mut Daemon, place: &Path) {
+    const ROUNDS: usize = 20;
+    let heard = daemon.listen();
+    let root = place.join("turns");
+    daemon.call("setConfig", &json!({"patch": {"sandboxRoot": root}}));
+    println!("from telling a task more to the program's first instruction, {ROUNDS} times each");
+    for files in [1, 10, 1000, 10_000] {
+        let script = format!(
+            "for ((i = 0; i < {files}; i++)); do mkdir -p $((i / 100)); echo $i > $((i / 100))/$i; done"
+        );
+        let started = daemon.call("startTask", &json!({"description": script}));
+        let id = started["taskId"].as_str().unwrap().to_owned();
+        wait(&heard, &id, "completed");
+        let mut told = |script: &str| {
+            let asked = SystemTime::now();
+            daemon.call("followUp", &json!({"taskId": id, "text": script}));
+            wait(&heard, &id, "running");
+            let ended = heard_of(&heard, &id, "completed").1;
+            moment(ended["task"]["lastText"].as_str().unwrap()).duration_since(asked).unwrap_or_default()
+        };
+        let (nothing, ten) =
+            ("echo $EPOCHREALTIME", "echo $EPOCHREALTIME; for i in {0..9}; do echo $RANDOM > 0/$i; done");
+        // The first checkpoint of all these files, and one that finds them at rest.
+        let first = told(nothing);
+        told(nothing);
+        let mut unchanged: Vec<_> = (0..ROUNDS).map(|_| told(nothing)).collect();
+        told(ten);
+        let mut changed: Vec<_> = (0..ROUNDS).map(|_| told(ten)).collect();
+        let mut rival: Vec<_> = (0..ROUNDS).map(|_| find(&root.join(&id))).collect();
+        for times in [&mut unchanged, &mut changed, &mut rival] {
+            times.sort_unstable();
+        }
+        let [first, unchanged, changed, rival] =
+            [first, middle(&unchanged), middle(&changed), middle(&rival)]
+                .map(|time| time.as_secs_f64() * 1000.0);
+        println!(
+            "{files:>6} files: all new {first:>7.2} ms   none changed {unchanged:>7.2} ms   ten changed {changed:>7.2} ms   \
+             find {rival:>6.2} ms"
+        );
+        daemon.call("cleanup", &json!({"taskId": id, "scope": "all"}));
+    }
+    let mut file = std::fs::File::create(place.join("synced")).unwrap();
+    let mut synced: Vec<_> = (0..ROUNDS)
+        .map(|_| {
+            file.write_all(&[0; 4096]).unwrap();
+            let began = Instant::now();
+            file.sync_data().unwrap();
+            began.elapsed()
+        })
+        .collect();
+    synced.sort_unstable();
+    println!("one fsync: p50 {:.2} ms", middle(&synced).as_secs_f64() * 1000.0);
+}
+
+fn find(dir: &Path) -> Duration {
+    let began = Instant::now();
+    assert!(Command::new("find").arg(dir).args(["-newermt", "2100-01-01"]).status().unwrap().success());
+    began.elapsed()
+}
+
+fn middle(sorted: &[Duration]) -> Duration {
+    percentile(sorted, 50)
+}
+
 /// What a program has written down.
 fn began(dir: &Path) -> SystemTime {
-    let text = std::fs::read_to_string(dir.join("began")).unwrap();
-    let micros = text.replace('.', "").parse().unwrap();
+    moment(&std::fs::read_to_string(dir.join("began")).unwrap())
+}
+
+/// What bash calls `EPOCHREALTIME`.
+fn moment(text: &str) -> SystemTime {
+    let micros = text.trim().replace('.', "").parse().unwrap();
     SystemTime::UNIX_EPOCH + Duration::from_micros(micros)
 }
 
 /// When the event came that a task has that status.
 fn wait(heard: &mpsc::Receiver<(Instant, Value)>, id: &str, status: &str) -> Instant {
+    heard_of(heard, id, status).0
+}
+
+/// That event.
+fn heard_of(heard: &mpsc::Receiver<(Instant, Value)>, id: &str, status: &str) -> (Instant, Value) {
     loop {
         let (at, event) = heard.recv_timeout(Duration::from_secs(30)).unwrap();
         if event["kind"] == "task.changed" && event["taskId"] == id && event["task"]["status"] == status {
-            return at;
+            return (at, event);
         }
     }
 }

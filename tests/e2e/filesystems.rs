@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use cofferdam_protocol::ckpt::WsCkptErrorCode as Code;
-use cofferdam_tests::mount::{Mount, kernel_has};
+use cofferdam_tests::mount::{Mount, lacking};
 use cofferdam_tests::project::{self, UNTOUCHED};
 use cofferdam_tests::site::{Site, run};
 use cofferdam_tests::stamps::Stamps;
@@ -80,6 +80,9 @@ fn a_project_comes_back_on_ext4() {
     if !user::is_root() {
         skip!("needs root to mount");
     }
+    if let Some(why) = lacking("ext4") {
+        skip!("{why}");
+    }
     on("ext4", |at| Mount::ext4(at, 64));
 }
 
@@ -88,8 +91,8 @@ fn a_project_comes_back_on_xfs() {
     if !user::is_root() {
         skip!("needs root to mount");
     }
-    if !kernel_has("xfs") {
-        skip!("this kernel has no xfs");
+    if let Some(why) = lacking("xfs") {
+        skip!("{why}");
     }
     on("xfs", Mount::xfs);
 }
@@ -99,8 +102,8 @@ fn a_project_comes_back_on_btrfs() {
     if !user::is_root() {
         skip!("needs root to mount");
     }
-    if !kernel_has("btrfs") {
-        skip!("this kernel has no btrfs");
+    if let Some(why) = lacking("btrfs") {
+        skip!("{why}");
     }
     on("btrfs", Mount::btrfs);
 }
@@ -110,8 +113,8 @@ fn a_project_in_the_lower_layer_of_an_overlay_comes_back() {
     if !user::is_root() {
         skip!("needs root to mount");
     }
-    if !kernel_has("overlay") {
-        skip!("this kernel has no overlay");
+    if let Some(why) = lacking("overlay") {
+        skip!("{why}");
     }
     let site = site();
     let lower = site.directory("lower");
@@ -131,8 +134,8 @@ fn nested_subvolumes_are_part_of_the_tree() {
     if !user::is_root() {
         skip!("needs root to mount");
     }
-    if !kernel_has("btrfs") {
-        skip!("this kernel has no btrfs");
+    if let Some(why) = lacking("btrfs") {
+        skip!("{why}");
     }
     let site = site();
     let disk = Mount::btrfs(&site.path("disk"));
@@ -179,8 +182,8 @@ fn a_read_only_subvolume_in_the_way_is_named_and_one_that_is_not_keeps_nothing_b
     if !user::is_root() {
         skip!("needs root to mount");
     }
-    if !kernel_has("btrfs") {
-        skip!("this kernel has no btrfs");
+    if let Some(why) = lacking("btrfs") {
+        skip!("{why}");
     }
     let site = site();
     let disk = Mount::btrfs(&site.path("disk"));
@@ -244,6 +247,9 @@ fn a_read_only_subvolume_in_the_way_is_named_and_one_that_is_not_keeps_nothing_b
 fn a_workspace_may_be_a_mount_itself() {
     if !user::is_root() {
         skip!("needs root to mount");
+    }
+    if let Some(why) = lacking("ext4") {
+        skip!("{why}");
     }
     let site = site();
     let disk = Mount::ext4(&site.path("volume"), 32);

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use cofferdam_protocol::ckpt::{WsCkptErrorCode as Code, WsCkptRequest, WsCkptResponse};
-use cofferdam_tests::mount::{Mount, kernel_has};
+use cofferdam_tests::mount::{Mount, lacking};
 use cofferdam_tests::project::noise;
 use cofferdam_tests::site::{Daemon, Site};
 use cofferdam_tests::tree::Tree;
@@ -124,8 +124,8 @@ fn a_daemon_starts_where_not_even_a_name_can_be_made_and_removes_snapshots() {
     if !user::is_root() {
         skip!("needs root to mount");
     }
-    if !kernel_has("xfs") {
-        skip!("this kernel has no xfs");
+    if let Some(why) = lacking("xfs") {
+        skip!("{why}");
     }
     // An xfs without a free block takes no new name, not even that of a socket.
     let (site, disk, ws, daemon) = store_on(|site, name| Mount::xfs(&site.path(name)));

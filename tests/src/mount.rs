@@ -4,8 +4,19 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// Why there can be no such filesystem here; `None` if there can.
+pub fn lacking(filesystem: &str) -> Option<String> {
+    if !kernel_has(filesystem) {
+        return Some(format!("this kernel has no {filesystem}"));
+    }
+    let maker = format!("mkfs.{filesystem}");
+    // What is only in memory, or lies over others, is made by nobody.
+    let is_made = ["ext4", "xfs", "btrfs"].contains(&filesystem);
+    (is_made && Command::new(&maker).arg("-V").output().is_err()).then(|| format!("{maker} is not installed"))
+}
+
 /// Whether this kernel knows a filesystem, loading its module if it has one.
-pub fn kernel_has(filesystem: &str) -> bool {
+fn kernel_has(filesystem: &str) -> bool {
     let known = || {
         let list = std::fs::read_to_string("/proc/filesystems").unwrap();
         list.lines().any(|line| line.split_whitespace().last() == Some(filesystem))

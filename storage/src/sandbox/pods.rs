@@ -2,6 +2,9 @@
 //!
 //! A program in a sandbox cannot leave its supervisor's descendants: its orphans go to the keeper. So whoever descends from a
 //! supervisor is one. While there is none, nothing is looked at.
+//!
+//! It is the process that counts, not which of several daemons in it has started a supervisor: they have the same rights, so that
+//! what one refuses to its tasks must not be had from another.
 
 use std::collections::HashSet;
 use std::fs;

@@ -10,6 +10,7 @@ mod exporting;
 mod following;
 mod http;
 mod misbehaving;
+mod pods_refused;
 mod programs;
 mod removing;
 mod restarts;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use cofferdam_tests::mount::{Mount, kernel_has};
+use cofferdam_tests::mount::{self, Mount};
 use cofferdam_tests::site::Site;
 use cofferdam_tests::{files, skipped, user};
 
@@ -127,7 +127,8 @@ fn as_owner<T: Send>(owner: Option<u32>, work: impl FnOnce() -> T + Send) -> T {
 /// Why there cannot be such a workspace.
 fn lacking(filesystem: Filesystem, who: Who) -> Option<String> {
     let kind = match filesystem {
-        Filesystem::Here | Filesystem::Ext4 | Filesystem::Tmpfs => None,
+        Filesystem::Here | Filesystem::Tmpfs => None,
+        Filesystem::Ext4 => Some("ext4"),
         Filesystem::Btrfs => Some("btrfs"),
         Filesystem::Xfs => Some("xfs"),
         _ => Some("overlay"),
@@ -138,7 +139,11 @@ fn lacking(filesystem: Filesystem, who: Who) -> Option<String> {
         (true, false) if who == Who::OrdinaryUser => {
             Some("root's tests of an ordinary user are this user's own tests".to_owned())
         }
-        _ => kind.filter(|kind| !kernel_has(kind)).map(|kind| format!("this kernel has no {kind}")),
+        // The layers of an overlay lie on an ext4.
+        _ => [kind, Some("ext4").filter(|_| kind == Some("overlay"))]
+            .into_iter()
+            .flatten()
+            .find_map(mount::lacking),
     }
 }
 

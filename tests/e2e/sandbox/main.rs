@@ -6,6 +6,7 @@
 mod ending;
 mod home;
 mod hostile;
+mod neighbours;
 mod place;
 mod probe;
 

@@ -34,6 +34,8 @@ fn every_way_holds_and_says_what_it_does_not_stop() {
         assert_eq!((found.probe, found.fs_denied), (Probe::Denied, true), "{}: {ran:?}", way.name);
         let own_files = found.note.contains("times and extended attributes of the user's own files");
         assert_eq!(own_files, !way.root && !way.without.is_empty(), "{}: {}", way.name, found.note);
+        let others = found.note.contains("times and extended attributes of other tasks' files");
+        assert_eq!(others, way.root && !way.without.is_empty(), "{}: {}", way.name, found.note);
         assert!(found.note.contains("Landlock: version"), "{}", found.note);
         let Report::Ready { layers } = &ran.reports[0] else { panic!("{ran:?}") };
         let holds = |layer| layers.iter().any(|state| state.layer == layer && state.holds);

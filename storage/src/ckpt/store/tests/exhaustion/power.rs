@@ -12,7 +12,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::Mutex;
 
-use cofferdam_tests::mount::{Mount, kernel_has};
+use cofferdam_tests::mount::{Mount, lacking};
 use cofferdam_tests::{effort, skip, user};
 
 use super::{MayBe, Operation, operations};
@@ -130,8 +130,8 @@ fn lose_power_everywhere(operation: Operation, stride: u64) {
     }
     let stride = stride.div_ceil(effort::rounds(1));
     for filesystem in ["ext4", "btrfs"] {
-        if !kernel_has(filesystem) {
-            cofferdam_tests::skipped(format_args!("this kernel has no {filesystem}"));
+        if let Some(why) = lacking(filesystem) {
+            cofferdam_tests::skipped(format_args!("{why}"));
             continue;
         }
         for loss in [Loss::AllUnsynced, Loss::UnsyncedContents, Loss::OnTwoDisks] {
