@@ -41,7 +41,7 @@ impl Copied {
         home: &Path,
     ) -> io::Result<()> {
         if self.written.is_none() {
-            let file = disk.create(parent, &beside(name), OFlags::WRONLY, Mode::RUSR | Mode::WUSR)?;
+            let file = disk.create(parent, beside(name), OFlags::WRONLY, Mode::RUSR | Mode::WUSR)?;
             self.written = Some((file.into(), 0));
             self.append(disk, home)?;
         }
@@ -65,7 +65,7 @@ impl Copied {
 
 /// Nothing is written down any more of the copies of a private directory.
 pub(super) fn forget(disk: &Disk, parent: &OwnedFd, name: &Name) -> io::Result<()> {
-    match disk.unlink(parent, &beside(name)) {
+    match disk.unlink(parent, beside(name)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         gone => gone,
     }

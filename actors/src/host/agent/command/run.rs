@@ -271,14 +271,11 @@ impl Course {
         }
         let ended = spawn_blocking(move || {
             let status = supervisor.wait()?;
-            match (status.signal(), &copies) {
-                // What it would have taken away itself would be in the next checkpoint.
-                (Some(_), Some((private, home))) => {
-                    if let Err(error) = take_copies_away(&Disk::default(), private, home) {
-                        tracing::warn!(%error, "what a killed supervisor has copied into a home that is kept is left there");
-                    }
-                }
-                _ => {}
+            // What it would have taken away itself would be in the next checkpoint.
+            if let (Some(_), Some((private, home))) = (status.signal(), &copies)
+                && let Err(error) = take_copies_away(&Disk::default(), private, home)
+            {
+                tracing::warn!(%error, "what a killed supervisor has copied into a home that is kept is left there");
             }
             Ok::<_, io::Error>(())
         });
