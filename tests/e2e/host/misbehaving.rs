@@ -15,6 +15,7 @@ with_either_daemon! {
     a_program_that_takes_too_long_is_ended_with_all_it_started
     a_program_that_ends_well_may_not_leave_anything_behind_either
     a_program_that_hangs_at_the_end_of_its_input_runs_out_of_time
+    a_supervisor_that_is_stopped_or_killed_takes_its_program_along_and_gives_its_slot_back
 }
 
 /// How many times faster than the machine's the daemon's time runs, where a turn has to run out of its 30 s.
@@ -127,6 +128,36 @@ fn a_program_that_hangs_at_the_end_of_its_input_runs_out_of_time(site: HostSite)
     timed_out(&row);
     assert!(row["lastText"].as_str().unwrap().ends_with("read it all"), "{row}");
     assert!(!runs(&time));
+}
+
+fn a_supervisor_that_is_stopped_or_killed_takes_its_program_along_and_gives_its_slot_back(site: HostSite) {
+    let site = site.scaled(FASTER);
+    let daemon = site.start_with_shell();
+    with_one_slot(&site, &["timeoutMs=30000"]);
+    let begun = |time: &str| {
+        let id = site.task(&format!("{}; while :; do sleep {time}; done", daemonize(time)));
+        site.until(&id, |row| row["lastText"] == "up");
+        (id, child_called(daemon.pid(), "pod-supervisor"))
+    };
+    // Stopped until its turn's time is up, stopped and cancelled, and killed.
+    for (signal, cancelled, ends) in [
+        (Signal::SIGSTOP, false, "timeout"),
+        (Signal::SIGSTOP, true, "cancelled"),
+        (Signal::SIGKILL, false, "failed"),
+    ] {
+        let time = own_time();
+        let (id, supervisor) = begun(&time);
+        kill(supervisor, signal).unwrap();
+        if cancelled {
+            site.ok(&["task", "cancel", &id]);
+        }
+        let row = site.until(&id, |row| row["status"] != "running");
+        assert_eq!(row["status"], ends, "{signal}: {row}");
+        assert_eq!(site.ok(&["task", "run", "echo next", "--wait"]), "next\n");
+        while runs(&time) {
+            std::thread::yield_now();
+        }
+    }
 }
 
 #[test]
