@@ -145,7 +145,7 @@ async fn of_what_could_not_be_kept_whole_that_is_known() {
         true => (Some(Mount::tmpfs(&closed, 64)), "closed is a mount, and what is in it was left out"),
         false => {
             std::fs::write(&closed, "x").unwrap();
-            std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0)).unwrap();
+            std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o000)).unwrap();
             (None, "closed could not be read")
         }
     };
