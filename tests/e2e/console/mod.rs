@@ -5,6 +5,7 @@ mod hostile;
 mod ladder;
 mod looks;
 mod panel;
+mod pictures;
 mod steady;
 mod story;
 
