@@ -35,9 +35,11 @@ impl Browser {
     pub fn start() -> Option<Self> {
         let chromium =
             ["/usr/bin/chromium", "/usr/bin/google-chrome"].into_iter().find(|path| Path::new(path).exists());
-        let Some((chromium, mut driver)) = chromium.zip(
-            Command::new("chromedriver").arg("--version").output().ok().map(|_| Command::new("chromedriver")),
-        ) else {
+        // The one beside it is of its version.
+        let driver = ["/usr/bin/chromedriver", "chromedriver"]
+            .into_iter()
+            .find(|driver| Command::new(driver).arg("--version").output().is_ok());
+        let Some((chromium, mut driver)) = chromium.zip(driver.map(Command::new)) else {
             crate::skipped(format_args!("there is no chromium with a chromedriver"));
             return None;
         };

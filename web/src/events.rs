@@ -14,14 +14,15 @@ use actix_web::body::{BodySize, MessageBody};
 use actix_web::http::header::CACHE_CONTROL;
 use actix_web::http::{Method, StatusCode};
 use actix_web::web::{self, Bytes, Data, Query};
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::{HttpMessage, HttpRequest, HttpResponse};
 use cofferdam_actors::host::{Host, HostRefusal, MainSession, Subscribe};
 use cofferdam_protocol::host::HostEvent;
 use serde::Deserialize;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep};
-use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+use tokio_util::sync::CancellationToken;
 
+use crate::access::OverTcp;
 use crate::api::Endpoint;
 use crate::caller::Owner;
 use crate::error::ApiError;
@@ -86,7 +87,10 @@ async fn events(
     if !host.subscribe(Subscribe { main, events: sender }) {
         return Err(HostRefusal::Unavailable.into());
     }
-    let stream = EventStream::new(events, &streams, room);
+    // Over the control socket nobody is signed in.
+    let signed_out = request.extensions().get::<OverTcp>().map(|of| of.signed_out.clone());
+    let end = ended(streams.stopping.clone(), signed_out.unwrap_or_default());
+    let stream = EventStream::new(events, end, room);
     if let Some(hangup) = request.conn_data::<Hangup>() {
         actix_web::rt::spawn(watch(Rc::downgrade(&stream.taken), hangup.clone()));
     }
@@ -120,6 +124,14 @@ impl Listener {
     }
 }
 
+/// Waits until the daemon stops, or the listener is signed out.
+async fn ended(stopping: CancellationToken, signed_out: CancellationToken) {
+    tokio::select! {
+        () = stopping.cancelled() => {}
+        () = signed_out.cancelled() => {}
+    }
+}
+
 /// Ends the connection of a listener that reads nothing: as long as what it has not read fills the way to it, nobody takes more
 /// from the body, and it would hold its place for ever.
 async fn watch(taken: Weak<Cell<Instant>>, hangup: Hangup) {
@@ -140,23 +152,22 @@ struct EventStream {
     beats: Interval,
     /// When there was room for more.
     taken: Rc<Cell<Instant>>,
-    stopping: Pin<Box<WaitForCancellationFutureOwned>>,
+    end: Pin<Box<dyn Future<Output = ()>>>,
     _room: OwnedSemaphorePermit,
 }
 
 impl EventStream {
     fn new(
         events: mpsc::Receiver<Arc<HostEvent>>,
-        streams: &EventStreams,
+        end: impl Future<Output = ()> + 'static,
         room: OwnedSemaphorePermit,
     ) -> Self {
         let mut beats = interval(HEARTBEAT);
         beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
         // The first would come at once.
         beats.reset();
-        let stopping = Box::pin(streams.stopping.clone().cancelled_owned());
         let taken = Rc::new(Cell::new(Instant::now()));
-        Self { begun: false, events, beats, taken, stopping, _room: room }
+        Self { begun: false, events, beats, taken, end: Box::pin(end), _room: room }
     }
 }
 
@@ -175,7 +186,7 @@ impl MessageBody for EventStream {
         if !std::mem::replace(&mut self.begun, true) {
             return Poll::Ready(Some(Ok(Bytes::from_static(BEGINNING))));
         }
-        if self.stopping.as_mut().poll(context).is_ready() {
+        if self.end.as_mut().poll(context).is_ready() {
             return Poll::Ready(None);
         }
         if let Poll::Ready(event) = self.events.poll_recv(context) {

@@ -48,6 +48,6 @@ pub use order::{
     Program, Report,
 };
 pub use places::default_hidden;
-pub use pods::{NOT_SERVED, hold_socket, is_any, is_peer};
+pub use pods::{NOT_SERVED, Sandboxes, is_peer};
 pub use probe::not_stopped;
 pub use supervise::supervise;

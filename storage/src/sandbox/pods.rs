@@ -44,11 +44,6 @@ fn supervisors() -> Vec<u32> {
     living().iter().map(|(pid, _)| *pid).collect()
 }
 
-/// Whether a sandbox of this process may have programs.
-pub fn is_any() -> bool {
-    !living().is_empty()
-}
-
 /// Whether a program in one of this process's sandboxes is at the other end of a connected unix socket; also if that cannot
 /// be told, since whoever connected has ended. Logs it.
 ///
@@ -72,14 +67,32 @@ fn is_peer_below(socket: impl AsFd, supervisors: &[u32]) -> io::Result<bool> {
     }
 }
 
-/// Whether a program in one of this process's sandboxes has a socket open, named by its inode; logs it. While there is a sandbox
+/// The sandboxes of this process at some moment.
+#[derive(Clone, Debug)]
+pub struct Sandboxes(Vec<u32>);
+
+impl Sandboxes {
+    /// Those there are now, if there is any.
+    pub fn now() -> Option<Self> {
+        Some(Self(supervisors())).filter(|now| !now.0.is_empty())
+    }
+
+    /// Whether a program in one of them, or in one that was made since, has a socket open: see [`hold_socket`].
+    pub fn hold_socket(&self, inode: u64) -> bool {
+        let mut all = supervisors();
+        all.extend(&self.0);
+        hold_socket(inode, &all)
+    }
+}
+
+/// Whether a program in one of these sandboxes has a socket open, named by its inode; logs it. While there is a sandbox
 /// it is theirs unless a program outside is seen to have it: their own descriptors may be hidden or many, they start others
 /// faster than one can look, and one that is under way in a message is open in nobody. A program outside that hides its
 /// descriptors from this user counts as one of theirs.
 ///
 /// Takes as long as it takes to look at the descriptors of everything outside, whatever those inside do.
-pub fn hold_socket(inode: u64) -> bool {
-    let is_theirs = hold_socket_below(inode, &supervisors());
+fn hold_socket(inode: u64, supervisors: &[u32]) -> bool {
+    let is_theirs = hold_socket_below(inode, supervisors);
     if is_theirs {
         tracing::warn!("refusing a connection to a port from a task's sandbox");
     }

@@ -1,5 +1,8 @@
 //! How a page comes by its token (spec §9), and what it does when it has none: step by step.
 
+use std::net::TcpListener;
+use std::sync::atomic::{AtomicU16, Ordering};
+
 use super::*;
 
 /// Asks with the page's client; the code of the failure, or `null`.
@@ -27,15 +30,26 @@ const NOTHING: &str = "new Response('nothing here', {status: 404})";
 struct Restarted {
     visit: Visit,
     daemon: Daemon,
-    port: String,
+    port: u16,
+}
+
+/// A port that stays free while its daemon is started anew: one that the system gives to nobody who asks for any.
+fn own_port() -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    // Other runs of these tests begin elsewhere.
+    let first = 20_000 + (std::process::id() % 500) as u16 * 20;
+    let ports = std::iter::repeat_with(|| first + NEXT.fetch_add(1, Ordering::Relaxed));
+    ports.take(1000).find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).unwrap()
 }
 
 impl Restarted {
     fn new() -> Option<Self> {
         let visit = Visit::new()?;
-        let daemon = visit.site.start_with(&[]);
-        let own = visit.enter(&daemon);
-        let port = own.trim_end_matches('/').rsplit(':').next().unwrap().to_owned();
+        let port = own_port();
+        let daemon = visit.site.start_at(&format!("127.0.0.1:{port}"));
+        let root = format!("sandboxRoot={}", visit.site.root().display());
+        visit.site.ok(&["config", "set", &root, "presetId=fake"]);
+        visit.enter(&daemon);
         Some(Self { visit, daemon, port })
     }
 

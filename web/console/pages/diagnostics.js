@@ -41,7 +41,8 @@ export default function DiagnosticsPage() {
         <h2>${t('diag.host')}</h2>
         <${Facts}
           of=${[
-            [t('diag.version'), oneLine(data.pluginVersion)],
+            [t('diag.version'), html`<span data-testid="version">${oneLine(document.documentElement.dataset.version)}</span>`],
+            [t('diag.contract'), oneLine(data.pluginVersion)],
             [t('diag.build'), data.build],
             [t('diag.link'), t(`link.${link}`)],
             [t('diag.agents'), String(data.liveAgents)],
@@ -73,7 +74,7 @@ function Core({ of: { core, coreReport: report, corePath }, restart }) {
       of=${[
         [t('diag.status'), html`<${Chip} tone=${CORE[core.status]}>${t(`diag.status.${core.status}`)}<//>`],
         [t('diag.message'), core.message && visible(core.message)],
-        [t('diag.version'), oneLine(core.version)],
+        [t('diag.contract'), oneLine(core.version)],
         [t('diag.where'), core.embedded ? t('diag.embedded') : t('diag.process', { pid: core.pid })],
         [t('diag.program'), corePath && html`<${Path} of=${corePath} />`],
         [t('diag.protocol'), `${core.protocol}, ${core.schemaVersion}`],

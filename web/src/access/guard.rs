@@ -12,17 +12,22 @@ use actix_web::middleware::Next;
 use actix_web::web::{self, Data};
 use actix_web::{HttpMessage, ResponseError};
 use cofferdam_storage::peer::Peer;
+use tokio_util::sync::CancellationToken;
 
-use super::neighbour::{OwnNeighbour, Sandboxed};
+use super::neighbour::{OwnNeighbour, Suspect};
 use super::unread::Held;
 use super::{Access, Foreign, Verdict, own};
+use crate::console;
 use crate::error::ApiError;
 use crate::host::body::{self, Unreadable};
 use crate::host::{self, Refusal};
 
 /// Says of a request that it came over TCP, where a person's other programs can come from, too.
-#[derive(Clone, Copy)]
-pub(crate) struct OverTcp;
+#[derive(Clone)]
+pub(crate) struct OverTcp {
+    /// Says that whoever sent it was signed out since.
+    pub(crate) signed_out: CancellationToken,
+}
 
 /// Refuses what was not meant for this server, and has browsers make nothing of an answer but what it is. Belongs around a
 /// whole application, whose data hold the [`Access`], and whose connections go through [`introduce`](super::introduce).
@@ -33,14 +38,11 @@ pub async fn guard(
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let body = Held::new(&mut request);
     let stranger = request.conn_data::<OwnNeighbour>().is_none();
-    // The status is for everybody on this machine (spec §9).
-    let user = match stranger && request.uri().path() != host::STATUS {
-        _ if request.conn_data::<Sandboxed>().is_some() => Err(Foreign::Sandboxed),
-        true => Err(Foreign::User),
-        false => Ok(()),
-    };
-    let mut response = match access.own.check(request.head()).and(user) {
+    let mut response = match may_ask(&access, &request, stranger).await {
         Ok(()) => next.call(request).await?.map_into_boxed_body(),
+        Err(Foreign::Origin) if own::is_link_to_a_page(request.head()) => {
+            request.into_response(console::elsewhere())
+        }
         Err(foreign) if request.uri().path().starts_with("/api/v1/") => {
             let refusal = ApiError::new(StatusCode::FORBIDDEN, "Forbidden", &foreign);
             request.into_response(refusal.error_response())
@@ -53,6 +55,22 @@ pub async fn guard(
         response.response_mut().head_mut().set_connection_type(ConnectionType::Close);
     }
     Ok(body.until_sent(response))
+}
+
+/// Whether a request was meant for this server, and comes from whom it serves.
+async fn may_ask(access: &Access, request: &ServiceRequest, stranger: bool) -> Result<(), Foreign> {
+    access.own.check(request.head())?;
+    let suspect = request.conn_data::<Suspect>().cloned();
+    if let Some(suspect) = suspect
+        && suspect.is_sandboxed().await
+    {
+        return Err(Foreign::Sandboxed);
+    }
+    // The status is for everybody on this machine (spec §9).
+    match stranger && request.uri().path() != host::STATUS {
+        true => Err(Foreign::User),
+        false => Ok(()),
+    }
 }
 
 /// What every answer says to browsers, unless it says something itself. There is no header for other origins: none may read.
@@ -79,6 +97,7 @@ pub(crate) async fn admit(
     mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
+    let signed_out = access.token.over();
     if let Err(error) = judge(&access, request.head()) {
         return Ok(request.into_response(error.error_response()));
     }
@@ -87,8 +106,11 @@ pub(crate) async fn admit(
         Ok(body) => request.set_payload(Payload::from(body)),
         Err(unreadable) => return Ok(request.into_response(ApiError::from(unreadable).error_response())),
     }
+    if signed_out.is_cancelled() {
+        return Ok(request.into_response(unauthorized().error_response()));
+    }
     request.extensions_mut().insert(Peer::own());
-    request.extensions_mut().insert(OverTcp);
+    request.extensions_mut().insert(OverTcp { signed_out });
     Ok(next.call(request).await?.map_into_boxed_body())
 }
 
@@ -97,14 +119,18 @@ fn judge(access: &Access, request: &RequestHead) -> Result<(), ApiError> {
         return Ok(());
     }
     if access.browser.judge(request) == Verdict::Unknown {
-        let text = "show the token in x-ipp-token, or sign in with the link that the daemon printed";
-        return Err(ApiError::new(StatusCode::UNAUTHORIZED, "Unauthorized", text));
+        return Err(unauthorized());
     }
     // A browser adds the cookie whoever asks, but only pages of ours can say that they are.
     if !matches!(request.method, Method::GET | Method::HEAD) && !own::says_its_origin(request) {
         return Err(ApiError::new(StatusCode::FORBIDDEN, "Forbidden", "the page does not say its origin"));
     }
     Ok(())
+}
+
+fn unauthorized() -> ApiError {
+    let text = "show the token in x-ipp-token, or sign in with the link that the daemon printed";
+    ApiError::new(StatusCode::UNAUTHORIZED, "Unauthorized", text)
 }
 
 impl From<Unreadable> for ApiError {

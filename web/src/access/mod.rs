@@ -36,9 +36,9 @@ pub struct Access {
 }
 
 impl Access {
-    /// A fresh token, for a server that is reached there.
+    /// For a server that is reached there, with the token of whoever knows its browsers.
     pub fn new(own: OwnAddress, browser: Arc<dyn BrowserAuth>) -> Self {
-        Self { token: Token::random(), browser, own, body_time: BODY_TIME }
+        Self { token: browser.token(), browser, own, body_time: BODY_TIME }
     }
 }
 
@@ -46,6 +46,11 @@ impl Access {
 pub trait BrowserAuth: Send + Sync + 'static {
     /// Whether this request comes from an authenticated page.
     fn judge(&self, request: &RequestHead) -> Verdict;
+
+    /// The token that such pages get. Whoever signs browsers out keeps a clone, and makes it another one then.
+    fn token(&self) -> Token {
+        Token::random()
+    }
 }
 
 /// Whether a request comes from an authenticated page.

@@ -4,11 +4,14 @@
 use std::any::Any;
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
 use actix_web::dev::Extensions;
 use actix_web::rt::net::TcpStream;
+use actix_web::web;
 use cofferdam_storage::peer::Peer;
-use cofferdam_storage::sandbox;
+use cofferdam_storage::sandbox::Sandboxes;
+use tokio::sync::{OnceCell, Semaphore};
 
 /// What the kernel says of the TCP sockets of this machine, those of IPv4 and of IPv6. A program that speaks IPv4 may do so
 /// with a socket of IPv6.
@@ -26,30 +29,61 @@ pub(crate) struct OwnNeighbour;
 #[derive(Clone, Copy, Debug)]
 pub struct Sandboxed;
 
+/// Says of a connection that was made while there were sandboxes that a program in one of them may have made it.
+#[derive(Clone)]
+pub(crate) struct Suspect(Arc<Look>);
+
+struct Look {
+    /// Those there were.
+    sandboxes: Sandboxes,
+    /// The sockets that can be its other end; one of root's is not among them.
+    inodes: Vec<u64>,
+    found: OnceCell<bool>,
+}
+
+/// Whoever looks goes through all that every process has open: one after the other does.
+static LOOKING: Semaphore = Semaphore::const_new(1);
+
+impl Suspect {
+    /// Whether that is so. It is looked for once for each connection, beside whatever else is served.
+    pub(crate) async fn is_sandboxed(&self) -> bool {
+        let look = async || {
+            // It is never closed.
+            let _turn = LOOKING.acquire().await;
+            let of = Arc::clone(&self.0);
+            let held = move || of.inodes.iter().any(|inode| of.sandboxes.hold_socket(*inode));
+            // Who is not known is not served.
+            web::block(held).await.unwrap_or(true)
+        };
+        *self.0.found.get_or_init(look).await
+    }
+}
+
 /// Asks the kernel who connected, and tells [`guard`](super::guard()): belongs into `HttpServer::on_connect`. Of whoever is
 /// not known to be this user or root nothing is said.
 pub fn introduce(connection: &dyn Any, data: &mut Extensions) {
     let ends = connection.downcast_ref::<TcpStream>().map(|stream| (stream.peer_addr(), stream.local_addr()));
     let Some((Ok(theirs), Ok(ours))) = ends else { return };
-    // Whose it is comes last: a program that closes its end between the two is then nobody's, and not one of this user's that
-    // is in no sandbox.
-    if is_sandboxed(theirs, ours) {
-        data.insert(Sandboxed);
+    if let Some(suspect) = suspect(theirs, ours) {
+        data.insert(suspect);
     }
+    // This comes last: a program that closes its end between the two is then nobody's, and not one of this user's that is in no
+    // sandbox.
     if is_own(theirs, ours) {
         data.insert(OwnNeighbour);
     }
 }
 
-/// Whether a program in a sandbox of this process has the socket at the other end. None is root's.
-fn is_sandboxed(theirs: SocketAddr, ours: SocketAddr) -> bool {
-    if !sandbox::is_any() {
-        return false;
-    }
+/// What there is to look for, if there are sandboxes. No program in one is root's.
+fn suspect(theirs: SocketAddr, ours: SocketAddr) -> Option<Suspect> {
+    let sandboxes = Sandboxes::now()?;
     let (theirs, ours) = (canonical(theirs), canonical(ours));
-    let sockets: Vec<Socket> = tables().lines().filter_map(Socket::parse).collect();
-    let mut reaching = sockets.iter().filter(|socket| (socket.local, socket.remote) == (theirs, ours));
-    reaching.any(|socket| socket.user != 0 && sandbox::hold_socket(socket.inode))
+    let tables = tables();
+    let sockets = tables.lines().filter_map(Socket::parse);
+    let reaching = sockets.filter(|socket| (socket.local, socket.remote) == (theirs, ours));
+    let inodes: Vec<u64> = reaching.filter(|socket| socket.user != 0).map(|socket| socket.inode).collect();
+    let look = Look { sandboxes, inodes, found: OnceCell::new() };
+    (!look.inodes.is_empty()).then(|| Suspect(Arc::new(look)))
 }
 
 fn tables() -> String {

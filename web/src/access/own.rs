@@ -106,6 +106,15 @@ fn is_own_site(site: &[u8], request: &RequestHead) -> bool {
     }
 }
 
+/// Whether somebody follows a link of a page, of whatever site, to one of our pages.
+pub(crate) fn is_link_to_a_page(request: &RequestHead) -> bool {
+    let says = |name, value| only(request.headers(), name) == Some(value);
+    request.method == Method::GET
+        && says("sec-fetch-mode", "navigate")
+        && says("sec-fetch-dest", "document")
+        && console::PAGES.contains(&request.uri.path())
+}
+
 /// A header's value, if it is there once and is text.
 fn only<'a>(headers: &'a HeaderMap, name: &'static str) -> Option<&'a str> {
     let mut values = headers.get_all(name);

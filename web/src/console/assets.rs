@@ -24,6 +24,8 @@ pub(super) const PREFIX: &str = "/assets/";
 pub(super) const INDEX: &str = "index.html";
 /// The page of everybody else.
 pub(super) const SIGNED_OUT: &str = "signed-out.html";
+/// The page of whoever somebody else's page led here.
+pub(super) const ELSEWHERE: &str = "elsewhere.html";
 
 /// What is served, by the end of its name; pages are filled in first.
 const KINDS: [(&str, &str); 5] = [
@@ -68,7 +70,7 @@ fn kept(again: bool) -> Arc<Assets> {
     Arc::clone(kept.get_or_insert_with(|| Arc::new(Assets::read())))
 }
 
-/// The text of one of the two pages.
+/// The text of one of the pages.
 pub(super) fn text(name: &str) -> Cow<'static, str> {
     let bytes = Files::get(name).map(|file| file.data).unwrap_or_default();
     match bytes {

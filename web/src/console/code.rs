@@ -59,7 +59,15 @@ async fn code(
 }
 
 async fn sign_out(_: Owner, console: Data<Option<Arc<Console>>>) -> Result<Json<SignedOut>, ApiError> {
-    Ok(Json(SignedOut { browsers: existing(&console)?.sign_out().await }))
+    let browsers = existing(&console)?.sign_out().await.map_err(|error| {
+        let text = format!(
+            "all browsers are signed out, but those that were in come in again when the daemon is started anew: console.json in \
+             its state directory cannot be written ({error}); mend that and sign out once more, or remove that file before the \
+             next start"
+        );
+        ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "IoError", &text)
+    })?;
+    Ok(Json(SignedOut { browsers }))
 }
 
 fn existing(console: &Option<Arc<Console>>) -> Result<&Console, ApiError> {

@@ -1,6 +1,7 @@
 //! Which codes and cookies are good, and keeping that.
 
 use std::collections::VecDeque;
+use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -113,27 +114,31 @@ impl Kept {
             drop(known);
             if self.file.is_some() {
                 // The next one to be written has it, too.
-                drop(actix_web::rt::spawn(Arc::clone(self).write()));
+                drop(actix_web::rt::spawn(Arc::clone(self).note()));
             }
         }
         true
     }
 
-    /// Writes down what is known, if there is a file; that it cannot is logged.
-    pub(super) async fn write(self: Arc<Self>) {
+    /// Writes down what is known, if there is a file.
+    pub(super) async fn write(self: Arc<Self>) -> io::Result<()> {
         if self.file.is_none() {
-            return;
+            return Ok(());
         }
         let written = tokio::task::spawn_blocking(move || {
-            let Some(file) = &self.file else { return };
+            let Some(file) = &self.file else { return Ok(()) };
             let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
             let browsers = self.known().browsers.iter().map(KeptBrowser::from).collect();
-            if let Err(error) = file.write(&KeptConsole::new(self.name.clone(), browsers)) {
-                tracing::warn!(%error, "browsers will have to sign in again after a restart: cannot write");
-            }
+            file.write(&KeptConsole::new(self.name.clone(), browsers))
         });
-        // An error is a panic, which was logged.
-        let _ = written.await;
+        written.await.unwrap_or_else(|panicked| Err(io::Error::other(panicked)))
+    }
+
+    /// The same where nobody has to know that it could not: it is logged.
+    pub(super) async fn note(self: Arc<Self>) {
+        if let Err(error) = self.write().await {
+            tracing::warn!(%error, "browsers will have to sign in again after a restart: cannot write");
+        }
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {

@@ -13,6 +13,7 @@ mod known;
 mod page;
 
 use std::fmt;
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,10 +25,10 @@ use cofferdam_storage::console::ConsoleFile;
 
 pub use code::{ConsoleLink, SignedOut};
 use known::Kept;
-pub(crate) use page::{PAGES, page};
+pub(crate) use page::{PAGES, elsewhere, page};
 
 use crate::access::secret::{self, Hashed};
-use crate::access::{BrowserAuth, Verdict};
+use crate::access::{BrowserAuth, Token, Verdict};
 
 /// How long a cookie is good after it was shown last.
 const COOKIE_TIME: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -37,6 +38,8 @@ pub struct Console {
     address: SocketAddr,
     clock: Arc<dyn Clock>,
     kept: Arc<Kept>,
+    /// What the pages of whoever is signed in get.
+    token: Token,
 }
 
 /// Where a link leads.
@@ -51,7 +54,7 @@ pub enum LinkPlace {
 impl Console {
     /// That of a server which listens there, with what `file` keeps of it.
     pub fn new(address: SocketAddr, clock: Arc<dyn Clock>, file: Option<ConsoleFile>) -> Self {
-        Self { address, clock, kept: Arc::new(Kept::read(file)) }
+        Self { address, clock, kept: Arc::new(Kept::read(file)), token: Token::random() }
     }
 
     /// The name it is reached by, and its port.
@@ -76,15 +79,17 @@ impl Console {
         let host = request.headers().get(HOST).and_then(|host| host.to_str().ok());
         let place = if host == Some(self.host().as_str()) { LinkPlace::Named } else { LinkPlace::Plain };
         let cookie = self.kept.sign_in(code, place, &*self.clock)?;
-        Arc::clone(&self.kept).write().await;
+        Arc::clone(&self.kept).note().await;
         Some(self.header(&cookie))
     }
 
-    /// Ends all codes and cookies, and says of how many browsers. That is kept by then.
-    async fn sign_out(&self) -> usize {
+    /// Ends all codes and cookies, the token, and what goes on in its name; says of how many browsers. That is kept by then; if
+    /// it could not be, it holds until the next start.
+    async fn sign_out(&self) -> io::Result<usize> {
         let browsers = self.kept.sign_out();
-        Arc::clone(&self.kept).write().await;
-        browsers
+        self.token.replace();
+        Arc::clone(&self.kept).write().await?;
+        Ok(browsers)
     }
 
     /// The header that sets a request's cookie again, for as long as from now on; nothing if it shows none that is good.
@@ -126,6 +131,10 @@ impl BrowserAuth for Console {
             Some(_) => Verdict::Authenticated,
             None => Verdict::Unknown,
         }
+    }
+
+    fn token(&self) -> Token {
+        self.token.clone()
     }
 }
 

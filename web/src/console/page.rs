@@ -19,6 +19,8 @@ const LOGIN: &str = "/login";
 const ROW: &str = "<!--row-->";
 /// What stands for the directory of the page's files.
 const FILES: &str = "{assets}";
+/// What stands for the version of this program.
+const VERSION: &str = "{version}";
 /// What stands for why somebody is not signed in, in words of a style sheet.
 const WHY: &str = "{why}";
 
@@ -26,18 +28,24 @@ const WHY: &str = "{why}";
 pub(crate) async fn page(request: HttpRequest, access: Data<Access>, console: Data<Console>) -> HttpResponse {
     let path = request.uri().path();
     match (path, request.method()) {
-        (INDEX, &Method::GET) => match console.renewed(request.head()) {
-            Some(cookie) => index(&access, cookie),
-            None => stranger("signed-out"),
-        },
-        (LOGIN, &Method::GET) => match console.sign_in(request.head(), code_in(request.query_string())).await
-        {
-            Some(cookie) => HttpResponse::SeeOther()
-                .insert_header((LOCATION, INDEX))
-                .insert_header((SET_COOKIE, cookie))
-                .finish(),
-            None => stranger("link-spent"),
-        },
+        (INDEX, &Method::GET) => {
+            let token = access.token.reveal();
+            match console.renewed(request.head()) {
+                Some(cookie) => index(&token, cookie),
+                None => stranger("signed-out"),
+            }
+        }
+        (LOGIN, &Method::GET) => {
+            let signed_in = console.sign_in(request.head(), code_in(request.query_string())).await;
+            // Who is in already needs no code that is still good.
+            match signed_in.or_else(|| console.renewed(request.head())) {
+                Some(cookie) => HttpResponse::SeeOther()
+                    .insert_header((LOCATION, INDEX))
+                    .insert_header((SET_COOKIE, cookie))
+                    .finish(),
+                None => stranger("link-spent"),
+            }
+        }
         (INDEX | LOGIN, _) => Refusal::Method(Method::GET).into_response(),
         _ => match (path.strip_prefix(assets::PREFIX), request.method()) {
             (Some(_), method) if method != Method::GET => Refusal::Method(Method::GET).into_response(),
@@ -57,13 +65,20 @@ fn stranger(why: &str) -> HttpResponse {
     html(HttpResponse::build(StatusCode::UNAUTHORIZED), &secret::random(), &text)
 }
 
+/// What is said to whoever follows a link of somebody else's page. The cookie does not come along then, and what is on the page
+/// tells that one nothing.
+pub(crate) fn elsewhere() -> HttpResponse {
+    let text = assets::text(assets::ELSEWHERE);
+    html(HttpResponse::build(StatusCode::FORBIDDEN), &secret::random(), &text)
+}
+
 /// The page, and the cookie for longer.
-fn index(access: &Access, cookie: String) -> HttpResponse {
+fn index(token: &str, cookie: String) -> HttpResponse {
     let nonce = secret::random();
     // In a script `<` could end it.
-    let row = json!({"token": access.token.reveal()}).to_string().replace('<', "\\u003c");
+    let row = json!({"token": token}).to_string().replace('<', "\\u003c");
     let script = format!("<script nonce=\"{nonce}\">globalThis.__DSH_IPP__ = {row};</script>");
-    let text = assets::text(assets::INDEX).replace(ROW, &script);
+    let text = assets::text(assets::INDEX).replace(ROW, &script).replace(VERSION, env!("CARGO_PKG_VERSION"));
     let mut response = HttpResponse::Ok();
     response.insert_header((SET_COOKIE, cookie));
     html(response, &nonce, &text)

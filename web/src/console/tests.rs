@@ -136,13 +136,28 @@ async fn name_and_cookies_survive_a_restart_and_no_secret_is_written() {
     assert_eq!(console.host(), host);
     assert_eq!(judge(&console, &[&cookie]), Verdict::Authenticated);
     assert_eq!(sign_in(&console, &waiting).await, None, "codes are of one run");
-    assert_eq!(console.sign_out().await, 1);
+    assert_eq!(console.sign_out().await.unwrap(), 1);
     for console in [console, kept(dir.path(), &clock)] {
         assert_eq!(judge(&console, &[&cookie]), Verdict::Unknown);
         assert_eq!(console.host(), host);
     }
     std::fs::write(dir.path().join("console.json"), "{").unwrap();
     assert_ne!(kept(dir.path(), &clock).host(), host, "it starts anew");
+}
+
+#[actix_web::test]
+async fn a_sign_out_that_could_not_be_written_down_says_so_and_the_next_one_is() {
+    let (dir, clock) = (tempfile::tempdir().unwrap(), Arc::new(TestClock::default()));
+    // A file does not take the place of a directory.
+    let taken = dir.path().join("console.json");
+    std::fs::create_dir(&taken).unwrap();
+    let console = kept(dir.path(), &clock);
+    let cookie = cookie(&sign_in(&console, &code(&console)).await.unwrap());
+    assert!(console.sign_out().await.is_err());
+    assert_eq!(judge(&console, &[&cookie]), Verdict::Unknown, "out they are");
+    std::fs::remove_dir(&taken).unwrap();
+    assert_eq!(console.sign_out().await.unwrap(), 0);
+    assert!(taken.is_file());
 }
 
 #[actix_web::test]

@@ -7,11 +7,14 @@ use serde_json::Value;
 
 use super::*;
 
-fn stream() -> (mpsc::Sender<Arc<HostEvent>>, CancellationToken, Pin<Box<EventStream>>) {
-    let streams = EventStreams::new(CancellationToken::new());
+/// A stream, with what ends it: that the daemon stops, and that the listener is signed out.
+fn stream() -> (mpsc::Sender<Arc<HostEvent>>, [CancellationToken; 2], Pin<Box<EventStream>>) {
+    let ends = [CancellationToken::new(), CancellationToken::new()];
+    let streams = EventStreams::new(ends[0].clone());
     let (sender, events) = mpsc::channel(WAITING);
     let room = Arc::clone(&streams.room).try_acquire_owned().unwrap();
-    (sender, streams.stopping.clone(), Box::pin(EventStream::new(events, &streams, room)))
+    let end = ended(streams.stopping.clone(), ends[1].clone());
+    (sender, ends, Box::pin(EventStream::new(events, end, room)))
 }
 
 async fn next(stream: &mut Pin<Box<EventStream>>) -> Option<String> {
@@ -31,11 +34,13 @@ async fn a_heartbeat_comes_every_15_seconds_in_which_nothing_happens() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_ends_with_the_daemon_and_with_the_host() {
-    let (_sender, stopping, mut stopped) = stream();
-    next(&mut stopped).await;
-    stopping.cancel();
-    assert_eq!(next(&mut stopped).await, None);
+async fn it_ends_with_the_daemon_with_the_listener_s_sign_in_and_with_the_host() {
+    for which in [0, 1] {
+        let (_sender, ends, mut stopped) = stream();
+        next(&mut stopped).await;
+        ends[which].cancel();
+        assert_eq!(next(&mut stopped).await, None);
+    }
     let (sender, _, mut deserted) = stream();
     next(&mut deserted).await;
     sender.send(Arc::new(HostEvent::Lost)).await.unwrap();

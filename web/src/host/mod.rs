@@ -83,7 +83,7 @@ async fn carry_out(
 async fn status(host: &Host, access: &Access) -> Bytes {
     match host.status().await {
         Some(mut status) => {
-            access.token.prefix().clone_into(&mut status.token_prefix);
+            status.token_prefix = access.token.prefix();
             success_body(&status)
         }
         None => failed(HostRefusal::Unavailable.into()),
@@ -92,20 +92,25 @@ async fn status(host: &Host, access: &Access) -> Bytes {
 
 fn bootstrap(request: &HttpRequest, access: &Access) -> Result<Bytes, Refusal> {
     #[derive(Serialize)]
-    struct Delivered<'a> {
-        token: &'a str,
+    struct Delivered {
+        token: String,
     }
+    let token = access.token.reveal();
     match access.browser.judge(request.head()) {
-        Verdict::Authenticated => Ok(success_body(&Delivered { token: access.token.reveal() })),
+        Verdict::Authenticated => Ok(success_body(&Delivered { token })),
         Verdict::Unknown => Err(Refusal::Unauthenticated),
     }
 }
 
 async fn api(request: &HttpRequest, body: Payload, host: &Host, access: &Access) -> Result<Bytes, Refusal> {
+    let signed_out = access.token.over();
     if !access.token.is_shown(request.headers()) {
         return Err(Refusal::Token);
     }
     let body = body::read(request.head(), body, access.body_time).await?;
+    if signed_out.is_cancelled() {
+        return Err(Refusal::Token);
+    }
     let call = ApiRequest::parse(&body).map_err(Refusal::Malformed)?;
     let Some(method) = table::of_contract(&call.method) else {
         return Ok(failed(HostRefusal::UnknownMethod(call.method).into()));

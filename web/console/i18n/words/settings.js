@@ -48,6 +48,7 @@ export default {
   'diag.host': ['Daemon', '守护进程'],
   'diag.core': ['Task store', '任务存储'],
   'diag.version': ['Version', '版本'],
+  'diag.contract': ['Version of the contract', '协议约定版本'],
   'diag.build': ['Interface version', '接口版本'],
   'diag.status': ['Status', '状态'],
   'diag.status.ready': ['ready', '就绪'],

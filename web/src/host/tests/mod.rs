@@ -66,7 +66,7 @@ async fn send(stub: HostStub, access: &Data<Access>, request: TestRequest) -> An
 }
 
 fn call(access: &Access, body: impl Into<Bytes>) -> TestRequest {
-    let token = ("x-ipp-token", access.token.reveal().to_owned());
+    let token = ("x-ipp-token", access.token.reveal());
     TestRequest::post().uri("/isolation-pod/api").insert_header(token).set_payload(body)
 }
 
@@ -79,7 +79,7 @@ async fn the_documents_are_those_of_this_build() {
     let access = access(NoBrowser);
     let mut status =
         send(HostStub::default(), &access, TestRequest::get().uri("/isolation-pod/status")).await.body;
-    status = status.replace(access.token.prefix(), "01234567");
+    status = status.replace(&access.token.prefix(), "01234567");
     let success =
         send(HostStub::default(), &access, call(&access, request("cancelTask", &json!({"taskId": "a"}))));
     let refusing = HostStub { refusal: Some(failure()), ..HostStub::default() };
@@ -186,8 +186,8 @@ async fn a_body_may_have_exactly_the_limit() {
 #[actix_web::test]
 async fn only_the_whole_token_is_the_token() {
     let access = access(NoBrowser);
-    let token = access.token.reveal().to_owned();
-    let other = Access::new(access.own.clone(), Arc::new(NoBrowser)).token.reveal().to_owned();
+    let token = access.token.reveal();
+    let other = Access::new(access.own.clone(), Arc::new(NoBrowser)).token.reveal();
     let wrong = [
         vec![],
         vec![String::new()],
@@ -297,7 +297,7 @@ async fn the_token_is_given_to_authenticated_pages_alone() {
     ] {
         let answer = send(HostStub::default(), &known, bootstrap().insert_header((name, value))).await;
         answer.is_refused(403, "FORBIDDEN");
-        assert!(!answer.body.contains(known.token.reveal()));
+        assert!(!answer.body.contains(&known.token.reveal()));
     }
 }
 
@@ -317,7 +317,7 @@ async fn no_other_answer_has_the_token_and_none_invites_other_origins() {
         answers.push(send(refusing(), &access, call(&access, request(name, &args))).await);
     }
     for Answer { headers, body, .. } in answers {
-        assert!(!body.contains(access.token.reveal()), "{body}");
+        assert!(!body.contains(&access.token.reveal()), "{body}");
         assert!(headers.keys().all(|name| !name.as_str().starts_with("access-control-")));
     }
 }

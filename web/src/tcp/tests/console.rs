@@ -162,6 +162,91 @@ async fn whoever_is_in_can_end_all_sign_ins_and_other_pages_cannot() {
 }
 
 #[actix_web::test]
+async fn with_the_sign_ins_the_token_ends_and_what_goes_on_in_its_name() {
+    let server = start().await;
+    let cookie = server.signed_in().await;
+    let mut streams = Vec::new();
+    for shown in [server.shown_token(), cookie.clone()] {
+        let mut stream = server.connect().await;
+        let request = format!("GET /api/v1/events HTTP/1.1\r\n{}{shown}\r\n", server.host());
+        stream.write_all(request.as_bytes()).await.unwrap();
+        assert_eq!(stream.read(&mut [0]).await.unwrap(), 1);
+        streams.push(stream);
+    }
+    // One that was let in and sends the rest of its body only afterwards.
+    let mut slow = server.connect().await;
+    let request = |line: &str| {
+        format!(
+            "{line} HTTP/1.1\r\n{}{}Content-Length: 2\r\nConnection: close\r\n\r\n{{",
+            server.host(),
+            server.shown_token()
+        )
+    };
+    slow.write_all(request("POST /api/v1/pod/getState").as_bytes()).await.unwrap();
+    // Another request is answered, so the first one is under way.
+    assert_eq!(server.post("/api/v1/pod/getState", &server.shown_token(), "{}").await.status, 200);
+    let out = server.post("/api/v1/console/sign-out", &server.shown_token(), "").await;
+    assert_eq!(out.status, 200);
+    for mut stream in streams {
+        rest(&mut stream).await;
+    }
+    slow.write_all(b"}").await.unwrap();
+    assert_eq!(Answer::of(&rest(&mut slow).await).status, 401);
+    for shown in [server.shown_token(), cookie.clone() + &server.origin()] {
+        assert_eq!(server.post("/api/v1/pod/getState", &shown, "{}").await.status, 401);
+        assert_eq!(server.get("/api/v1/events", &shown).await.status, 401);
+    }
+    let api = server.post("/isolation-pod/api", &server.shown_token(), r#"{"method": "getState"}"#).await;
+    assert_eq!(api.refusal(), (403, "FORBIDDEN".to_owned()));
+    // Whoever signs in then gets another one.
+    let cookie = server.signed_in().await;
+    let fresh =
+        server.get("/isolation-pod/bootstrap", &cookie).await.json()["token"].as_str().unwrap().to_owned();
+    assert_ne!(fresh, server.token);
+    let shown = format!("x-ipp-token: {fresh}\r\n");
+    assert_eq!(server.post("/api/v1/pod/getState", &shown, "{}").await.status, 200);
+    let prefix = server.get("/isolation-pod/status", "").await.json()["tokenPrefix"].clone();
+    assert_eq!(prefix, fresh[..8]);
+}
+
+#[actix_web::test]
+async fn whoever_is_in_is_led_in_by_a_link_that_was_used_already() {
+    let server = start().await;
+    let link = server.login();
+    let set = server.get(&link, "").await.header("set-cookie").unwrap().to_owned();
+    let cookie = format!("Cookie: {}\r\n", set.split(';').next().unwrap());
+    for old in [link.as_str(), "/login", "/login?code=0"] {
+        let answer = server.get(old, &cookie).await;
+        assert_eq!((answer.status, answer.header("location")), (303, Some("/")), "{old}");
+        assert_eq!(answer.header("set-cookie"), Some(set.as_str()), "{old}");
+    }
+}
+
+#[actix_web::test]
+async fn a_link_of_another_site_s_page_gets_a_page_that_asks_and_nothing_else_does() {
+    let server = start().await;
+    let cookie = server.signed_in().await;
+    let link = "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\n";
+    for (path, shown) in [("/", cookie.as_str()), ("/", ""), (&*server.login(), "")] {
+        let answer = server.get(path, &format!("{shown}{link}")).await;
+        assert_eq!((answer.status, answer.header("content-type")), (403, Some("text/html; charset=utf-8")));
+        assert!(answer.body.contains("href=\"\"") && !answer.body.contains(&server.token), "{}", answer.body);
+        assert_eq!((answer.header("set-cookie"), answer.header("x-frame-options")), (None, Some("deny")));
+    }
+    for (path, headers) in [
+        ("/", link.replace("document", "iframe")),
+        ("/", link.replace("navigate", "no-cors")),
+        ("/isolation-pod/bootstrap", link.to_owned()),
+        ("/api/v1/events", link.to_owned()),
+        ("/assets/x/main.js", link.to_owned()),
+    ] {
+        assert_eq!(server.get(path, &(cookie.clone() + &headers)).await.refusal().0, 403, "{path} {headers}");
+    }
+    let posted = server.post("/", &(cookie + link), "").await;
+    assert_eq!(posted.refusal(), (403, "FORBIDDEN".to_owned()));
+}
+
+#[actix_web::test]
 async fn a_signed_in_page_gets_the_token_by_bootstrap() {
     let server = start().await;
     assert_eq!(server.get("/isolation-pod/bootstrap", "").await.refusal(), (401, "UNAUTHORIZED".to_owned()));

@@ -48,7 +48,7 @@ fn start_with(limits: Limits, body_time: Duration) -> Running {
     let browser = Arc::clone(&console);
     let access =
         Access { body_time, ..Access::new(OwnAddress::new(address).named(&console.host()), browser) };
-    let token = access.token.reveal().to_owned();
+    let token = access.token.reveal();
     let (heard, stopping) = (Heard::default(), CancellationToken::new());
     let stub = HostStub { heard: heard.clone(), ..HostStub::default() };
     let services = Services {
