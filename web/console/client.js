@@ -67,8 +67,8 @@ async function ask(path, options) {
  * no other token changes it. */
 const isRefused = ({ code, data }) => data?.status === 401 || (data?.status === 403 && code === 'FORBIDDEN');
 
-/** One request and its answer; whatever goes wrong has a code. */
-async function answer(path, { method = 'POST', body, signal, patience = PATIENCE }, shown) {
+/** One request and its answer, which may be nothing where that is `nullable`; whatever goes wrong has a code. */
+async function answer(path, { method = 'POST', body, signal, patience = PATIENCE, nullable = false }, shown) {
   const limit = AbortSignal.timeout(patience);
   const headers = { accept: 'application/json' };
   if (shown) headers[HEADER] = shown;
@@ -98,6 +98,7 @@ async function answer(path, { method = 'POST', body, signal, patience = PATIENCE
   } catch {
     document = null;
   }
+  if (nullable && response.ok && text.trim() === 'null') return null;
   if (document === null || typeof document !== 'object' || Array.isArray(document)) {
     const { status: of } = response;
     if (of === 401 || of === 403) throw new Failure('FORBIDDEN', '', { status: of });

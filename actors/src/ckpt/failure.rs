@@ -65,6 +65,9 @@ pub enum RoutingError {
     /// Another write request of this workspace did not end in time, or too many wait already.
     #[error("Workspace has active write operations. Please wait and retry.")]
     WriteConflict,
+    /// Another rollback is the newest than the one that was to be taken back.
+    #[error("another rollback is the newest by now; look which one it is, and ask again")]
+    AnotherRollback,
     /// Nothing was rolled back or undone since the daemon started.
     #[error("no rollback of this workspace since the daemon started")]
     NoRollback,
@@ -135,7 +138,7 @@ impl From<RoutingError> for Failure {
             | RoutingError::AmbiguousPrefix { .. }
             | RoutingError::SeveralWorkspaces(_)
             | RoutingError::NoRollback => Code::SnapshotNotFound,
-            RoutingError::Pinned => Code::ConfirmationRequired,
+            RoutingError::Pinned | RoutingError::AnotherRollback => Code::ConfirmationRequired,
             RoutingError::WriteConflict => Code::WriteLockConflict,
             RoutingError::Reload(_)
             | RoutingError::Overloaded
@@ -246,6 +249,11 @@ mod tests {
             RoutingError::Pinned,
             Code::ConfirmationRequired,
             "Snapshot is pinned, use --force to confirm deletion",
+        );
+        check(
+            RoutingError::AnotherRollback,
+            Code::ConfirmationRequired,
+            "another rollback is the newest by now; look which one it is, and ask again",
         );
         check(
             RoutingError::WriteConflict,

@@ -15,6 +15,7 @@ mailboxes! {
         rollback: Rollback,
         undo: UndoRollback,
         last_rollback: GetLastRollback,
+        newest_rollback: NewestRollback,
         delete: DeleteSnapshot,
         list: ListSnapshots,
         diff: DiffSnapshots,

@@ -344,6 +344,12 @@ impl Backend for FakeBackend {
         Ok(RolledBack { changed: 3, warnings: Vec::new() })
     }
 
+    fn newest_rollback(&self, _: &Peer, workspace: &WorkspaceId) -> Result<Option<PastRollback>> {
+        let mut state = self.enter("newest", workspace)?;
+        state.workspace(workspace)?;
+        Ok(Some(past_rollback(7)))
+    }
+
     fn undo(&self, _: &Peer, workspace: &WorkspaceId) -> Result<Undone> {
         let mut state = self.enter("undo", workspace)?;
         state.workspace(workspace)?;

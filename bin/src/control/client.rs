@@ -57,7 +57,7 @@ impl ControlClient {
 
     /// Takes the newest rollback of a workspace back.
     pub(crate) fn undo(&self, workspace: &str) -> Result<UndoReport, ControlError> {
-        self.post("/ckpt/undo", &UndoRequest { workspace: workspace.to_owned() })
+        self.post("/ckpt/undo", &UndoRequest { workspace: workspace.to_owned(), operation: None })
     }
 
     /// What is in the trash.
@@ -77,7 +77,7 @@ impl ControlClient {
     }
 
     /// What the newest rollback or undo of a workspace did.
-    pub(crate) fn last_rollback(&self, workspace: &str) -> Result<LastRollbackReport, ControlError> {
+    pub(crate) fn last_rollback(&self, workspace: &str) -> Result<Option<LastRollbackReport>, ControlError> {
         self.get(&format!("/ckpt/workspaces/{}/last-rollback", encoded(workspace)))
     }
 

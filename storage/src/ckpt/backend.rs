@@ -37,6 +37,9 @@ pub trait Backend: Send + Sync + 'static {
     /// Gives the directory exactly the snapshot's tree, after taking a safety snapshot of the live one.
     fn rollback(&self, peer: &Peer, workspace: &WorkspaceId, to: &SnapshotId) -> Result<RolledBack>;
 
+    /// Which rollback [`undo`](Self::undo) would take back.
+    fn newest_rollback(&self, peer: &Peer, workspace: &WorkspaceId) -> Result<Option<PastRollback>>;
+
     /// Takes the newest rollback back and says which that was; done again, takes that back.
     fn undo(&self, peer: &Peer, workspace: &WorkspaceId) -> Result<Undone>;
 

@@ -45,6 +45,12 @@ export function TimelinePage({ workspace }) {
   useEvery(5000, async () => {
     if (!since.loading) await changed();
   });
+  // What is there now may be another directory than the one that was registered.
+  const takeOver = useAction(async () => {
+    await post('/ckpt/init', { path: line.data.path });
+    toast(t('line.takenOver'));
+    await changed();
+  });
   const take = useAction(async () => {
     await takeCheckpoint(workspace, message);
     setMessage(clearIf(message));
@@ -75,6 +81,14 @@ export function TimelinePage({ workspace }) {
       <${Button} kind="primary" busy=${take.busy} data-action="checkpoint">${t('ckpt.take')}<//>
       <${Problem} failure=${take.failure} />
     </form>
+    ${since.failure &&
+    html`<${Problem} failure=${since.failure} retry=${since.reload} />
+      ${since.failure.code === 'InvalidPath' &&
+      html`<p>
+        <${Button} busy=${takeOver.busy} press=${takeOver.run} data-action="init">${t('line.takeOver')}<//>
+        <span class="hint"> ${t('line.takeOver.hint')}</span>
+      </p>`}
+      <${Problem} failure=${takeOver.failure} />`}
     ${line.data.last && html`<${LastRollback} of=${line.data.last} stand=${standOf(workspace, line.data.last)} nameOf=${nameOf} undo=${() => setUndoing(true)} />`}
     <ol class="timeline" reversed>
       <li class="now">

@@ -81,7 +81,10 @@ stub! {
     UndoRollback => |request: UndoRollback| UndoDone {
         workspace: WorkspaceId::new("ws-000001").unwrap(),
         path: PathBuf::from(request.workspace),
-        rollback: past(RollbackKind::To(SnapshotId::new("one").unwrap())),
+        rollback: PastRollback {
+            operation: request.expected.unwrap_or_else(|| "0a1b".to_owned()),
+            ..past(RollbackKind::To(SnapshotId::new("one").unwrap()))
+        },
         outcome: RolledBack { changed: 4, warnings: Vec::new() },
     };
     GetLastRollback => |request: GetLastRollback| Arc::new(LastRollback {
@@ -93,6 +96,13 @@ stub! {
         warnings: vec![Warning { path: RelPath::new(b"a").unwrap(), kind: WarningKind::LateWrite }],
         omitted: 7,
     });
+    NewestRollback => |request: NewestRollback| {
+        (request.workspace != "/none").then(|| past(RollbackKind::To(SnapshotId::new("one").unwrap())))
+    };
+    InitWorkspace => |request: InitWorkspace| match request.workspace.as_str() {
+        "/p" => WorkspaceId::new("ws-000001").unwrap(),
+        other => panic!("{other}"),
+    };
     CheckStore => |request: CheckStore| CheckReport {
         snapshots: 12,
         objects: 3,
@@ -144,7 +154,7 @@ macro_rules! never {
         }
     )+};
 }
-never!(InitWorkspace WorkspaceStatus Cleanup GetConfig ReloadConfig RecoverWorkspace);
+never!(WorkspaceStatus Cleanup GetConfig ReloadConfig RecoverWorkspace);
 never!(KeepTree RewindTree ListKept ForgetTree);
 never!(Undelivered<CreateCheckpoint> Undelivered<DeleteSnapshot> Undelivered<RecoverWorkspace>);
 
@@ -224,8 +234,16 @@ async fn each_route_asks_the_actors_and_shows_their_answer() {
             "path": "a",
             "kind": "late-write",
             "text": "was written to during the rollback; undo brings the newer content back",
-        }]}),
+        }], "rollback": {"operation": "0a1b", "at": created_at, "snapshot": "one", "undo": false}}),
     );
+    assert_json(ask(get("/api/v1/ckpt/workspaces/%2Fnone/last-rollback")).await, 200, &Value::Null);
+    assert_json(
+        ask(post("/api/v1/ckpt/init", &json!({"path": "/p"}))).await,
+        200,
+        &json!({"workspace": "ws-000001"}),
+    );
+    let meant = ask(post("/api/v1/ckpt/undo", &json!({"workspace": "/p", "operation": "0c"}))).await;
+    assert_eq!(meant.2["rollback"]["operation"], "0c");
     let undone = ask(get("/api/v1/ckpt/workspaces/ws-000001/last-rollback")).await;
     assert_eq!(undone.2["snapshot"], Value::Null);
     assert_eq!(undone.2["undone"]["undo"], Value::Bool(true));
@@ -392,9 +410,15 @@ async fn the_document_describes_every_field_of_every_answer() {
     let request = post("/api/v1/directories", &json!({"path": "/"}));
     check("DirectoriesReport", &send(None, Some(Peer::own()), request).await.2);
     check("UndoRequest", &json!(ckpt_requests().0));
+    let registered = crate::ckpt::InitRequest { path: "/p".to_owned() };
+    check("InitRequest", &json!(registered));
+    check("InitReport", &ask(post("/api/v1/ckpt/init", &json!(registered))).await);
     check("CheckRequest", &json!(ckpt_requests().1));
 }
 
 fn ckpt_requests() -> (crate::ckpt::UndoRequest, crate::ckpt::CheckRequest) {
-    (crate::ckpt::UndoRequest { workspace: String::new() }, crate::ckpt::CheckRequest::default())
+    (
+        crate::ckpt::UndoRequest { workspace: String::new(), operation: Some(String::new()) },
+        crate::ckpt::CheckRequest::default(),
+    )
 }

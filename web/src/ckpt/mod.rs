@@ -8,17 +8,20 @@ use actix_web::http::Method;
 use actix_web::web::{self, Data, Json, Path};
 use cofferdam_actors::Carries;
 use cofferdam_actors::ckpt::{
-    CheckStore, Ckpt, Failure, GetLastRollback, ListTrash, Repeatable, RestoreTrashed, RoutingError,
-    SnapshotWarnings, StoreSize, Undelivered, UndoRollback,
+    CheckStore, Ckpt, Failure, GetLastRollback, InitWorkspace, ListTrash, NewestRollback, Repeatable,
+    RestoreTrashed, RoutingError, SnapshotWarnings, StoreSize, Undelivered, UndoRollback,
 };
+use cofferdam_protocol::ckpt::WsCkptErrorCode;
+use cofferdam_storage::peer::Peer;
 use tokio::sync::oneshot;
 
 pub use changes::{
     ChangeReport, ContentReport, ContentRequest, DiffReport, DiffRequest, HunkReport, LineReport, SideReport,
 };
 pub use reports::{
-    CheckRequest, CheckSummary, LastRollbackReport, RestoreRequest, RestoredReport, RollbackReport,
-    SizeReport, TrashReport, TrashedReport, UndoReport, UndoRequest, WarningReport, WarningsReport,
+    CheckRequest, CheckSummary, InitReport, InitRequest, LastRollbackReport, RestoreRequest, RestoredReport,
+    RollbackReport, SizeReport, TrashReport, TrashedReport, UndoReport, UndoRequest, WarningReport,
+    WarningsReport,
 };
 pub use snapshots::{
     CheckpointReport, CheckpointRequest, DeleteRequest, DeletedReport, RollbackRequest, SnapshotReport,
@@ -36,6 +39,7 @@ pub(crate) fn endpoints() -> impl Iterator<Item = Endpoint> {
             web::to(warnings)
         }),
         Endpoint::new(Method::GET, "/ckpt/workspaces/{workspace}/last-rollback", || web::to(last_rollback)),
+        Endpoint::new(Method::POST, "/ckpt/init", || web::to(init)),
         Endpoint::new(Method::POST, "/ckpt/undo", || web::to(undo)),
         Endpoint::new(Method::GET, "/ckpt/trash", || web::to(trash)),
         Endpoint::new(Method::POST, "/ckpt/trash/restore", || web::to(restore)),
@@ -63,14 +67,38 @@ async fn last_rollback(
     _: Utf8Path,
     workspace: Path<String>,
     ckpt: Data<Ckpt>,
-) -> Answer<LastRollbackReport> {
-    let last = ckpt.ask(GetLastRollback { peer, workspace: workspace.into_inner() }).await?;
-    Ok(Json(last.as_ref().into()))
+) -> Answer<Option<LastRollbackReport>> {
+    Ok(Json(newest_rollback(&ckpt, peer, workspace.into_inner()).await?))
+}
+
+/// The newest rollback or undo of a workspace, if there is one: first which one it is, then what it did. One that comes between
+/// the two is shown, and not the one that is taken back.
+async fn newest_rollback(
+    ckpt: &Ckpt,
+    peer: Peer,
+    workspace: String,
+) -> Result<Option<LastRollbackReport>, Failure> {
+    let newest = ckpt.ask(NewestRollback { peer: peer.clone(), workspace: workspace.clone() }).await?;
+    let Some(newest) = newest else { return Ok(None) };
+    match ckpt.ask(GetLastRollback { peer, workspace }).await {
+        Ok(last) => {
+            let report = LastRollbackReport::from(last.as_ref());
+            Ok(Some(LastRollbackReport { rollback: Some((&newest).into()), ..report }))
+        }
+        Err(Failure { code: WsCkptErrorCode::SnapshotNotFound, .. }) => Ok(Some((&newest).into())),
+        Err(failure) => Err(failure),
+    }
+}
+
+async fn init(Caller(peer): Caller, ckpt: Data<Ckpt>, body: Json<InitRequest>) -> Answer<InitReport> {
+    let InitRequest { path } = body.into_inner();
+    let workspace = carried_out(ckpt, InitWorkspace { peer, workspace: path }).await?;
+    Ok(Json(InitReport { workspace: workspace.to_string() }))
 }
 
 async fn undo(Caller(peer): Caller, ckpt: Data<Ckpt>, body: Json<UndoRequest>) -> Answer<UndoReport> {
-    let UndoRequest { workspace } = body.into_inner();
-    let done = delivered(ckpt, UndoRollback { peer, workspace }).await?;
+    let UndoRequest { workspace, operation: expected } = body.into_inner();
+    let done = delivered(ckpt, UndoRollback { peer, workspace, expected }).await?;
     Ok(Json(done.into()))
 }
 

@@ -7,12 +7,30 @@ use cofferdam_storage::ckpt::{
 };
 use serde::{Deserialize, Serialize};
 
+/// Asks for a directory to be registered, or for one that is in the place of a registered one to be taken over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InitRequest {
+    /// Its absolute path.
+    pub path: String,
+}
+
+/// A directory that is registered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InitReport {
+    /// The workspace's id.
+    pub workspace: String,
+}
+
 /// Asks for the newest rollback to be taken back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UndoRequest {
     /// A workspace's id or absolute path.
     pub workspace: String,
+    /// The operation of the rollback that is meant, as `last-rollback` says; if another one is the newest, none is taken back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operation: Option<String>,
 }
 
 /// Asks for the store to be verified.
@@ -122,12 +140,14 @@ pub struct UndoReport {
 /// What the newest rollback of a workspace, or the newest undo, did.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastRollbackReport {
-    /// The snapshot's full id; null for an undo.
+    /// What an undo would take back; null where it is not said.
+    pub rollback: Option<RollbackReport>,
+    /// The snapshot's full id; null for an undo, and if it is not known.
     pub snapshot: Option<String>,
-    /// The rollback that was taken back; null for a rollback.
+    /// The rollback that was taken back; null for a rollback, and if it was before the daemon started.
     pub undone: Option<RollbackReport>,
-    /// Paths that were added, replaced, removed or whose metadata was set back.
-    pub changed: u64,
+    /// Paths that were added, replaced, removed or whose metadata was set back; null if that was before the daemon started.
+    pub changed: Option<u64>,
     /// What the user should know, 1000 warnings at most.
     pub warnings: Vec<WarningReport>,
     /// How many warnings there were beyond these.
@@ -236,6 +256,22 @@ impl From<Trashed> for TrashedReport {
     }
 }
 
+impl From<&PastRollback> for LastRollbackReport {
+    /// One of before the daemon started.
+    fn from(rollback: &PastRollback) -> Self {
+        let rollback = RollbackReport::from(rollback);
+        let snapshot = rollback.snapshot.clone();
+        Self {
+            rollback: Some(rollback),
+            snapshot,
+            undone: None,
+            changed: None,
+            warnings: Vec::new(),
+            omitted: 0,
+        }
+    }
+}
+
 impl From<&LastRollback> for LastRollbackReport {
     fn from(LastRollback { done, changed, warnings, omitted }: &LastRollback) -> Self {
         let (snapshot, undone) = match done {
@@ -243,9 +279,10 @@ impl From<&LastRollback> for LastRollbackReport {
             LastDone::Undone(rollback) => (None, Some(rollback.into())),
         };
         Self {
+            rollback: None,
             snapshot,
             undone,
-            changed: *changed,
+            changed: Some(*changed),
             warnings: warnings.iter().map(WarningReport::from).collect(),
             omitted: *omitted,
         }

@@ -3,14 +3,14 @@
 use actix_web::http::Method;
 use actix_web::web::{self, Data, Json, Path};
 use cofferdam_actors::ckpt::{
-    CheckpointOutcome, Ckpt, CreateCheckpoint, DeleteSnapshot, Failure, GetLastRollback, HealthAdvisory,
-    LastDone, LastRollback, ListSnapshots, ListedWorkspace, Rollback, RoutingError, SnapshotList, shown_path,
+    CheckpointOutcome, Ckpt, CreateCheckpoint, DeleteSnapshot, Failure, HealthAdvisory, LastDone,
+    LastRollback, ListSnapshots, ListedWorkspace, Rollback, RoutingError, SnapshotList, shown_path,
 };
 use cofferdam_protocol::ckpt::Timestamp;
 use cofferdam_storage::ckpt::Snapshot;
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, LastRollbackReport, carried_out, delivered};
+use super::{Answer, LastRollbackReport, carried_out, delivered, newest_rollback};
 use crate::api::Endpoint;
 use crate::caller::{Caller, Utf8Path};
 
@@ -62,7 +62,7 @@ pub struct SnapshotsReport {
     pub path: String,
     /// In the order in which they were taken.
     pub snapshots: Vec<SnapshotReport>,
-    /// What the newest rollback or undo did; null if there was none since the daemon started.
+    /// The newest rollback or undo; null if there is none.
     #[serde(default)]
     pub last: Option<LastRollbackReport>,
 }
@@ -164,13 +164,12 @@ async fn snapshots(
     let list = ckpt.ask(ListSnapshots { peer: peer.clone(), workspace: Some(workspace.clone()) }).await?;
     let listed = list.workspaces.first().ok_or_else(|| RoutingError::WorkspaceNotFound(workspace.clone()));
     let listed = listed.map_err(Failure::from)?;
-    // That there was none is an error of its own route, and nothing to mention here.
-    let last = ckpt.ask(GetLastRollback { peer, workspace }).await.ok();
+    let last = newest_rollback(&ckpt, peer, workspace).await?;
     Ok(Json(SnapshotsReport {
         id: listed.workspace.id.to_string(),
         path: shown_path(&listed.workspace.path),
         snapshots: listed.snapshots.iter().map(SnapshotReport::from).collect(),
-        last: last.map(|last| last.as_ref().into()),
+        last,
     }))
 }
 

@@ -240,8 +240,9 @@ async fn no_request_of_a_client_and_no_schedule_knows_of_it() {
             is_unknown!(ListSnapshots {});
             is_unknown!(WorkspaceStatus {});
             is_unknown!(Rollback { to: "turn-1".into(), exact: false });
-            is_unknown!(UndoRollback {});
+            is_unknown!(UndoRollback { expected: None });
             is_unknown!(GetLastRollback {});
+            is_unknown!(NewestRollback {});
             is_unknown!(DeleteSnapshot { snapshot: "turn-1".into(), exact: false, force: true });
             is_unknown!(DiffSnapshots { from: "turn-1".into(), to: "turn-2".into() });
             is_unknown!(SnapshotWarnings { snapshot: "turn-1".into() });

@@ -25,7 +25,9 @@ pub use init::InitWorkspace;
 pub use kept::{ForgetTree, KeepTree, ListKept, RewindTree};
 pub use list::{ListSnapshots, ListedWorkspace, SnapshotList, SnapshotWarnings};
 pub use recover::RecoverWorkspace;
-pub use rollback::{GetLastRollback, LastDone, LastRollback, Rollback, RollbackDone, UndoDone, UndoRollback};
+pub use rollback::{
+    GetLastRollback, LastDone, LastRollback, NewestRollback, Rollback, RollbackDone, UndoDone, UndoRollback,
+};
 pub use status::{Advisory, HealthAdvisory, WorkspaceStatus};
 pub use store::{CheckStore, StoreSize};
 pub use trash::{ListTrash, RestoreTrashed};

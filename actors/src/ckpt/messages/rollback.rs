@@ -43,6 +43,18 @@ pub struct UndoRollback {
     pub peer: Peer,
     /// Which workspace.
     pub workspace: String,
+    /// The operation of the rollback that is meant; if it is not the newest, none is taken back.
+    pub expected: Option<String>,
+}
+
+/// Which rollback [`UndoRollback`] would take back, whenever it was made; nothing if there is none.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Message)]
+#[rtype(result = "Result<Option<PastRollback>, Failure>")]
+pub struct NewestRollback {
+    /// Who asks.
+    pub peer: Peer,
+    /// Which workspace.
+    pub workspace: String,
 }
 
 /// A rollback that was taken back. If this could not be delivered, the same peer gets it again when it asks the same

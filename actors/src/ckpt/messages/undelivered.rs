@@ -48,7 +48,7 @@ impl Repeatable for UndoRollback {
     type Answer = UndoDone;
 
     fn weight(&self) -> usize {
-        self.workspace.len()
+        self.workspace.len() + self.expected.as_ref().map_or(0, String::len)
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use actix::prelude::*;
 use cofferdam_protocol::ckpt::{DiffEntry, WorkspaceId, WsCkptErrorCode};
-use cofferdam_storage::ckpt::{self, Backend, CheckReport, Error, Snapshot, TreeRef, Warning};
+use cofferdam_storage::ckpt::{self, Backend, CheckReport, Error, PastRollback, Snapshot, TreeRef, Warning};
 use cofferdam_storage::path::{RelPath, unescape};
 use cofferdam_storage::peer::Peer;
 use tokio::sync::Semaphore;
@@ -14,7 +14,9 @@ use super::super::keeper_actor::LookAgain;
 use super::super::operations::Refresh;
 use super::super::reference;
 use super::super::shown::shown_change;
-use super::messages::{CheckStore, CompareFile, ComparedFile, DiffSnapshots, SnapshotWarnings, StoreSize};
+use super::messages::{
+    CheckStore, CompareFile, ComparedFile, DiffSnapshots, NewestRollback, SnapshotWarnings, StoreSize,
+};
 use super::write::Turn;
 use super::{RoutingError, SnapshotActor, Step, blocking, refuse};
 
@@ -80,6 +82,19 @@ impl Handler<SnapshotWarnings> for SnapshotActor {
                     }
                     Err(error) => refuse(error),
                 }
+            }))
+        })
+    }
+}
+
+impl Handler<NewestRollback> for SnapshotActor {
+    type Result = Step<Option<PastRollback>>;
+
+    fn handle(&mut self, request: NewestRollback, _: &mut Context<Self>) -> Self::Result {
+        self.serve(|actor| {
+            let NewestRollback { peer, workspace } = request;
+            Box::pin(actor.find(&peer, &workspace).and_then(move |id, actor, _| {
+                actor.read_snapshot(id, move |backend, id| backend.newest_rollback(&peer, id))
             }))
         })
     }

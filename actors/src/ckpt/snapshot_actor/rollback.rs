@@ -33,10 +33,10 @@ impl Handler<UndoRollback> for SnapshotActor {
                 return done(answer);
             }
             actor.joined(request, |actor, request| {
-                let UndoRollback { peer, workspace } = request.clone();
+                let UndoRollback { peer, workspace, expected } = request.clone();
                 let undone = actor
                     .find(&peer, &workspace)
-                    .and_then(move |id, actor, _| actor.write(id, workspace, peer, Undo));
+                    .and_then(move |id, actor, _| actor.write(id, workspace, peer, Undo { expected }));
                 Box::pin(undone.map_ok(move |answer, actor, _| {
                     actor.share_undo(request, &answer);
                     answer

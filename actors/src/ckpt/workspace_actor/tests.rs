@@ -223,7 +223,7 @@ async fn a_rollback_to_a_snapshot_whose_data_is_lost_is_refused() {
     assert!(refused.message.starts_with("Snapshot 'lost' subvolume is missing (data lost)."), "{refused}");
     let done = ws.run(RollBack { to: "g".to_owned(), exact: false }).await.result.unwrap();
     assert_eq!((done.workspace, done.to.as_str(), done.outcome.changed), (id, "good", 3));
-    assert_eq!(ws.run(Undo).await.result.unwrap().outcome.changed, 2);
+    assert_eq!(ws.run(Undo { expected: None }).await.result.unwrap().outcome.changed, 2);
     assert_eq!(ws.backend.changes(), ["rollback good", "undo ws-000000"]);
 }
 

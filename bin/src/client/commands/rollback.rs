@@ -33,10 +33,12 @@ impl Rollback {
 /// Says, beside the result, how much it changed and what could not be as it should.
 fn show_outcome(invocation: &mut Invocation, done: &Restored) {
     let control = invocation.control_within(warnings::BUDGET);
-    let Some(Ok(last)) = control.map(|control| control.last_rollback(&done.ws_id)) else { return };
+    let Some(Ok(Some(last))) = control.map(|control| control.last_rollback(&done.ws_id)) else { return };
     // Another one may have come since.
-    if last.snapshot.as_ref() == Some(&done.snapshot_id) {
-        invocation.terminal.say(format_args!("{} path(s) changed", last.changed));
+    if last.snapshot.as_ref() == Some(&done.snapshot_id)
+        && let Some(changed) = last.changed
+    {
+        invocation.terminal.say(format_args!("{changed} path(s) changed"));
         warnings::show(invocation, &last.warnings, last.omitted);
     }
 }

@@ -165,6 +165,11 @@ impl Backend for Store {
         self.roll_back(peer, workspace, to)
     }
 
+    fn newest_rollback(&self, peer: &Peer, workspace: &WorkspaceId) -> Result<Option<PastRollback>> {
+        let workspace = self.visible(peer, workspace)?;
+        Ok(self.catalog.undo_target(workspace.key)?.map(|(_, rollback)| rollback))
+    }
+
     fn undo(&self, peer: &Peer, workspace: &WorkspaceId) -> Result<Undone> {
         self.undo_rollback(peer, workspace)
     }

@@ -107,7 +107,7 @@ async fn a_checkpoint_a_rollback_and_a_removal_say_what_became_of_them() {
     );
     assert_eq!(
         post("rollback", json!({"workspace": "/p", "to": "one"})).await,
-        json!({"snapshot": "one", "undone": null, "changed": 5, "warnings": [], "omitted": 0}),
+        json!({"rollback": null, "snapshot": "one", "undone": null, "changed": 5, "warnings": [], "omitted": 0}),
     );
     let deleted = json!({"snapshot": "2 one true false"});
     assert_eq!(post("delete", json!({"workspace": "/p", "snapshot": "one"})).await, deleted);

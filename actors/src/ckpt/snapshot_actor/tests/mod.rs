@@ -178,7 +178,7 @@ fn rollback(workspace: &str, to: &str) -> Rollback {
 }
 
 fn undo(workspace: &str) -> UndoRollback {
-    UndoRollback { peer: user(ALICE), workspace: workspace.to_owned() }
+    UndoRollback { peer: user(ALICE), workspace: workspace.to_owned(), expected: None }
 }
 
 fn delete(workspace: Option<&str>, snapshot: &str) -> DeleteSnapshot {

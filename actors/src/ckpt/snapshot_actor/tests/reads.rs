@@ -186,6 +186,22 @@ async fn what_the_newest_rollback_or_undo_did_is_remembered_also_over_an_init() 
 }
 
 #[actix::test]
+async fn an_undo_of_another_rollback_than_the_newest_does_nothing() {
+    let backend = FakeBackend::with(&[]);
+    backend.registered("/p", ALICE, &["one"]);
+    let daemon = Daemon::start(&backend).await;
+    let newest = |uid| NewestRollback { peer: user(uid), workspace: "/p".to_owned() };
+    let shown = daemon.ask(newest(ALICE)).await.unwrap().unwrap().operation;
+    let expecting = |operation: &str| UndoRollback { expected: Some(operation.to_owned()), ..undo("/p") };
+    let text = "another rollback is the newest by now; look which one it is, and ask again";
+    assert_refused(daemon.ask(expecting("another")).await, Code::ConfirmationRequired, text);
+    assert!(!backend.changes().iter().any(|call| call.starts_with("undo")), "{:?}", backend.changes());
+    daemon.ask(expecting(&shown)).await.unwrap();
+    assert!(backend.changes().iter().any(|call| call.starts_with("undo")), "{:?}", backend.changes());
+    assert_refused(daemon.ask(newest(BOB)).await, Code::WorkspaceNotFound, "workspace not found: /p");
+}
+
+#[actix::test]
 async fn the_store_as_a_whole_is_not_everybodys_business() {
     let backend = FakeBackend::with(&[]);
     let daemon = Daemon::start(&backend).await;

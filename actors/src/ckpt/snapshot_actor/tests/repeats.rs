@@ -214,7 +214,7 @@ async fn a_lost_undo_is_forgotten_after_a_minute_and_by_what_is_rolled_back_or_u
 
     let undone = lose().await;
     // By another name of the workspace: another request, which may not be answered by that one either.
-    let by_id = UndoRollback { peer: user(0), workspace: ws.to_string() };
+    let by_id = UndoRollback { peer: user(0), workspace: ws.to_string(), expected: None };
     daemon.ask(by_id).await.unwrap();
     assert_eq!(daemon.ask(undo("/p")).await.unwrap(), undone, "that was another workspace");
 }
