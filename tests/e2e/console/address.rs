@@ -4,6 +4,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
+use cofferdam_tests::files;
+
 use super::*;
 
 /// A server of somebody else on this machine: it answers with a page, and tells what came with each request.
@@ -114,6 +116,13 @@ fn whoever_is_signed_out_is_told_how_to_get_in_and_the_plain_link_works() {
     assert!(plain.starts_with("http://127.0.0.1:"), "{plain}");
     browser.open(plain.trim());
     browser.wait("[data-link=live]");
+    // What does not last is no success.
+    let file = visit.site.path("state/console.json");
+    files::remove(&file);
+    files::mkdir(&file);
+    let ran = visit.site.run(&["console", "--sign-out"]);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(ran.stderr.contains("console.json") && ran.stderr.contains("sign out once more"), "{ran:?}");
 }
 
 #[test]

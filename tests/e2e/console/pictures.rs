@@ -100,7 +100,8 @@ fn pictures_are_made_of_the_board_a_task_its_export_and_its_turns() {
         "Page.addScriptToEvaluateOnNewDocument",
         &json!({"source": as_at_home(site.root().parent().unwrap())}),
     );
-    browser.resize(1280, 720);
+    browser.devtools("Emulation.setScrollbarsHidden", &json!({"hidden": true}));
+    browser.resize(1280, 750);
     visit.enter(&daemon);
     if browser.script("return document.documentElement.dataset.theme") != "light" {
         browser.click("[data-action=theme]");
@@ -111,6 +112,8 @@ fn pictures_are_made_of_the_board_a_task_its_export_and_its_turns() {
     picture(browser, "board.png");
     visit.go(&format!("tasks/{task}"));
     visit.heard("the largest first");
+    browser.resize(1280, 720);
+    browser.script("document.querySelector('form.tell').scrollIntoView({block: 'end', behavior: 'instant'})");
     picture(browser, "task.png");
     browser.click("[data-part=files]");
     for file in ["charts", "report.md", "summary.csv"] {

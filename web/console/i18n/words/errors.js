@@ -71,7 +71,7 @@ export default {
   'error.AlreadyInitialized': ['The directory lies inside another workspace, or contains one. Use that one.', '该目录位于另一个工作区之内，或包含另一个工作区。请使用那一个。'],
   'error.IoError': ['Something on the disk could not be read or written. What it was, the message says.', '磁盘上的内容无法读写，详见消息。'],
   'error.InvalidPath': ['Enter the absolute path of a directory, and for names letters, digits, dots and dashes.', '请输入目录的绝对路径；名称请使用字母、数字、点和连字符。'],
-  'error.ConfirmationRequired': ['It is pinned: confirm that it shall go.', '它已被固定：请确认要删除。'],
+  'error.ConfirmationRequired': ['Look again at what is to be done, and confirm it.', '请重新查看要执行的操作并确认。'],
   'error.InternalError': ['This is a fault of Cofferdam. The diagnostics say more; trying again may help.', '这是 Cofferdam 自身的故障。诊断页面有更多信息；重试可能有效。'],
   'error.SnapshotAlreadyExists': ['Choose another name.', '请换一个名称。'],
   'error.WriteLockConflict': ['Something else is happening to this directory. Try again in a moment.', '此目录正在进行其他操作。请稍后重试。'],
