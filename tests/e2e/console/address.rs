@@ -105,7 +105,7 @@ fn whoever_is_signed_out_is_told_how_to_get_in_and_the_plain_link_works() {
     browser.wait("[data-link=live]");
     visit.site.ok(&["console", "--sign-out"]);
     // Whoever is looking sees it, too.
-    browser.wait("[data-why=signed-out]");
+    browser.wait("[role=alert][data-code=TOKEN_MISSING]");
     browser.open(&own);
     browser.says("body", "cofferdam console");
     assert_eq!(browser.script("return globalThis.__DSH_IPP__ ?? null"), Value::Null);
