@@ -172,6 +172,23 @@ fn a_page_whose_daemon_was_away_goes_on_by_itself() {
 }
 
 #[test]
+fn a_page_that_could_not_be_fetched_comes_by_itself_and_nothing_is_loaded_anew() {
+    let Some(visit) = Visit::new() else { return };
+    let browser = &visit.browser;
+    let daemon = visit.site.start_with(&[]);
+    visit.enter(&daemon);
+    browser.devtools("Network.enable", &json!({}));
+    let block = |urls: Value| browser.devtools("Network.setBlockedURLs", &json!({"urls": urls}));
+    block(json!(["*/pages/exports.js*", "*/isolation-pod/status"]));
+    browser.script("globalThis.mark = true; location.hash = '#/exports'");
+    browser.wait("main[data-page=exports] [role=alert][data-code=NETWORK]");
+    block(json!([]));
+    browser.wait("main[data-page=exports] [data-testid=empty]");
+    browser.gone("[role=alert]");
+    assert_eq!(browser.script("return globalThis.mark"), json!(true));
+}
+
+#[test]
 fn names_that_differ_look_different() {
     let Some(visit) = Visit::new() else { return };
     let browser = &visit.browser;
