@@ -173,9 +173,10 @@ pub fn sweep(disk: &Disk, parent: &Path) {
     for entry in entries.flatten() {
         let Ok(name) = Name::new(entry.file_name().as_encoded_bytes()) else { continue };
         if let Ok(_held) = claim(&dir, &name) {
-            Cgroup::forget(&entry.file_name());
-            // The next start tries again; what is written down of it is found by its name.
-            let _ = take_away(disk, &dir, &name, None).and_then(|()| remove_tree(disk, &dir, &name));
+            // The next start tries again; what still runs, and what is written down, is found by its name.
+            let forgotten = Cgroup::forget(&entry.file_name());
+            let taken = forgotten.and_then(|()| take_away(disk, &dir, &name, None));
+            let _ = taken.and_then(|()| remove_tree(disk, &dir, &name));
         }
     }
 }

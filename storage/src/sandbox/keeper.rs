@@ -16,14 +16,16 @@ use rustix::process::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::at_once::{AtOnce, Bounded};
 use super::confine::{self, Confinement};
 use super::credentials::{become_user, drop_capabilities};
 use super::failure::{Doing, Failure, Result};
+use super::landlock::Enforced;
 use super::limits::Cgroup;
 use super::link::{Got, Lines, Stdio};
-use super::order::{Order, PodUser, ProbeOrder};
+use super::order::{LeftOut, Order, PodUser, ProbeOrder};
 use super::probe::{Tried, try_inside, try_outside};
-use super::processes::{end_descendants, reap, signal_descendants};
+use super::processes::{Children, end_descendants, reap, signal_descendants};
 use crate::clock::{Clock, SystemClock};
 use crate::sys::{Fork, fork};
 
@@ -84,9 +86,6 @@ impl Keeper<'_> {
     }
 
     fn enter(&self) -> Result<()> {
-        if let Some(cgroup) = self.cgroup {
-            cgroup.enter().doing("the cgroup cannot be entered")?;
-        }
         if let Some(user) = self.become_first {
             become_user(user)?;
         }
@@ -107,10 +106,25 @@ impl Keeper<'_> {
             drop_capabilities()?;
         }
         set_child_subreaper(Some(rustix::process::getpid())).doing("the keeper cannot reap")?;
+        let bounded = match self.confinement.namespaces.pid {
+            true => Bounded::by_namespace(),
+            false if self.order.without.contains(&LeftOut::Scopes) => None,
+            false => Bounded::by_landlock(),
+        };
         if !self.check()? || self.hear() != Some(tell::RUN) {
             return Ok(());
         }
-        self.run(stdio)
+        self.run(stdio, AtOnce { bounded, cgroup: self.cgroup })
+    }
+
+    /// Confines this process, which the keeper has just started. The keeper itself stays outside, also of the cgroup: it has to
+    /// be left when that is killed.
+    fn confine(&self) -> Result<Enforced> {
+        let parent = getppid();
+        if let Some(cgroup) = self.cgroup {
+            cgroup.enter().doing("the cgroup cannot be entered")?;
+        }
+        self.confinement.enter(|| getppid() == parent)
     }
 
     /// Has a process confined that tries to get out. Whether it was confined; if not, it has said why.
@@ -118,8 +132,7 @@ impl Keeper<'_> {
         match fork().doing("the sandbox cannot be tested")? {
             Fork::Child => {
                 let confined = self.say_if_unable(|keeper| {
-                    let parent = getppid();
-                    let enforced = keeper.confinement.enter(|| getppid() == parent)?;
+                    let enforced = keeper.confine()?;
                     let tried =
                         keeper.order.probe.as_ref().map_or_else(Vec::new, |probe| keeper.try_out(probe));
                     keeper.say(&Inner::Confined { abi: enforced.abi, scopes: enforced.scopes, tried });
@@ -150,15 +163,14 @@ impl Keeper<'_> {
         tried
     }
 
-    fn run(&self, stdio: Stdio) -> Result<()> {
+    fn run(&self, stdio: Stdio, at_once: AtOnce<'_>) -> Result<()> {
         let Some(program) = &self.order.program else { return Ok(()) };
         // Closed by the start of the program; what goes through it first is why there is no start.
         let (mut failed, mut failing) = UnixStream::pair().doing("the program cannot be started")?;
         let agent = match fork().doing("the program cannot be started")? {
             Fork::Child => {
                 drop(failed);
-                let parent = getppid();
-                let failure = match self.confinement.enter(|| getppid() == parent) {
+                let failure = match self.confine() {
                     Ok(_) => confine::start(program, &self.environment, stdio),
                     Err(failure) => failure,
                 };
@@ -175,32 +187,37 @@ impl Keeper<'_> {
             return Ok(());
         }
         self.say(&Inner::Started);
-        let status = self.wait_for(agent);
+        let status = self.wait_for(agent, at_once);
         if let Some(status) = status {
             self.say(&Inner::Exited { code: status.exit_status(), signal: status.terminating_signal() });
         }
-        end_descendants(self.signals, |_, _| {});
+        if !self.confinement.namespaces.pid {
+            // There everything ends with the keeper.
+            end_descendants(self.signals, at_once, |_, _| {});
+        }
         Ok(())
     }
 
     /// Waits until the program has ended; `None` if nobody wants to know any more.
-    fn wait_for(&self, agent: Pid) -> Option<WaitStatus> {
+    fn wait_for(&self, agent: Pid, at_once: AtOnce<'_>) -> Option<WaitStatus> {
         let clock = SystemClock::new();
         let grace = Duration::from_millis(self.order.grace_ms.into());
         let mut deadline = None;
         loop {
             let mut ended = None;
-            reap(|pid, status| ended = ended.or((pid == agent).then_some(status)));
+            let children = reap(|pid, status| ended = ended.or((pid == agent).then_some(status)));
             if ended.is_some() {
                 return ended;
             }
             let left = deadline.map(|deadline: Duration| deadline.saturating_sub(clock.monotonic()));
             if left == Some(Duration::ZERO) {
-                end_descendants(self.signals, |pid, status| {
+                end_descendants(self.signals, at_once, |pid, status| {
                     ended = ended.or((pid == agent).then_some(status))
                 });
                 return ended;
             }
+            // In a storm of processes whoever tells something is heard all the same.
+            let left = if children == Children::More { Some(Duration::ZERO) } else { left };
             let limit = left.and_then(|left| Timespec::try_from(left).ok());
             let fds = &mut [PollFd::new(self.signals, PollFlags::IN), PollFd::new(&self.line, PollFlags::IN)];
             let _ = poll(fds, limit.as_ref());

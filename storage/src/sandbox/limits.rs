@@ -1,10 +1,12 @@
 //! A cgroup of a sandbox's own, where one can be made: it limits what the sandbox uses, and ends all of it at once.
 
 use std::ffi::{OsStr, OsString};
-use std::fs;
-use std::io;
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{WaitOptions, waitpid};
 
 use super::order::Limits;
@@ -33,21 +35,26 @@ pub(super) struct Cgroup {
 
 impl Cgroup {
     /// Makes one below this process's own; the error says why there is none.
+    /// Held, for whoever cannot open them any more: where one enters it, and where all in it are killed.
+    entry: File,
+    killer: File,
     pub(super) fn make(name: &str) -> Result<Self, String> {
         let dir = dir_of(OsStr::new(name)).ok_or("there is no cgroup2 here")?;
         rustix::fs::mkdir(&dir, rustix::fs::Mode::from_raw_mode(0o755))
             .map_err(|error| format!("none can be made: {error}"))?;
-        let made = Self { dir };
         // Also tells a kernel that cannot kill a whole group.
-        if !made.dir.join("cgroup.kill").exists() {
-            made.remove();
-            return Err("the kernel cannot end one at once".to_owned());
+        let killer = open(&dir, KILL).map_err(|error| format!("the kernel cannot end one at once: {error}"));
+        let made = killer.and_then(|killer| {
+            let entered = open(&dir, ENTRY).and_then(|entry| {
+                let made = Self { dir: dir.clone(), entry, killer };
+                made.try_out().map(|()| made)
+            });
+            entered.map_err(|error| format!("one cannot be entered: {error}"))
+        });
+        if made.is_err() {
+            let _ = remove(&dir);
         }
-        if let Err(error) = made.try_out() {
-            made.remove();
-            return Err(format!("one cannot be entered: {error}"));
-        }
-        Ok(made)
+        made
     }
 
     /// Has a process enter it that ends at once: whoever may make one may not always move there.
@@ -77,24 +84,53 @@ impl Cgroup {
 
     /// Moves this process into it.
     pub(super) fn enter(&self) -> io::Result<()> {
-        fs::write(self.dir.join("cgroup.procs"), "0")
+        (&self.entry).write_all(b"0")
     }
 
     /// Kills all that is in it.
     pub(super) fn kill(&self) {
-        let _ = fs::write(self.dir.join("cgroup.kill"), "1");
+        let _ = (&self.killer).write_all(b"1");
     }
 
-    /// Removes one that a killed supervisor has left, if nothing is in it.
-    pub(super) fn forget(name: &OsStr) {
-        if let Some(dir) = dir_of(name) {
-            Self { dir }.remove();
+    /// Ends what a killed supervisor has left in one, and removes it.
+    pub(super) fn forget(name: &OsStr) -> io::Result<()> {
+        let Some(dir) = dir_of(name).filter(|dir| dir.exists()) else { return Ok(()) };
+        open(&dir, KILL)?.write_all(b"1")?;
+        remove(&dir)
+    }
+
+    /// Removes it. Nothing is in it any more.
+    pub(super) fn remove(&self) -> io::Result<()> {
+        remove(&self.dir)
+    }
+}
+
+/// Where a process enters a cgroup.
+const ENTRY: &str = "cgroup.procs";
+/// Where all in it are killed.
+const KILL: &str = "cgroup.kill";
+
+fn open(dir: &Path, name: &str) -> io::Result<File> {
+    File::options().write(true).open(dir.join(name))
+}
+
+/// Removes one once the processes in it, which have been killed, have ended; they may take a second.
+fn remove(dir: &Path) -> io::Result<()> {
+    const ROUND: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+    let mut removed = fs::remove_dir(dir);
+    for _ in 0..10 {
+        if !removed.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::ResourceBusy) {
+            break;
         }
+        // It tells when the last one has left, to whoever has read it.
+        let events = File::open(dir.join("cgroup.events"))?;
+        io::read_to_string(&events)?;
+        let _ = poll(&mut [PollFd::from_borrowed_fd(events.as_fd(), PollFlags::PRI)], Some(&ROUND));
+        removed = fs::remove_dir(dir);
     }
-
-    /// Removes it, if nothing is in it.
-    pub(super) fn remove(&self) {
-        let _ = fs::remove_dir(&self.dir);
+    match removed {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
     }
 }
 

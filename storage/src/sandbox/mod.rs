@@ -14,6 +14,7 @@
 //! both are subreapers, and end what descends from them: whichever is left kills everything.
 //! ARCHITECTURE.md tells which layer stops what.
 
+mod at_once;
 mod confine;
 mod copies;
 mod credentials;

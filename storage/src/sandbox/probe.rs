@@ -270,6 +270,10 @@ pub fn not_stopped(layers: &[LayerState]) -> Vec<&'static str> {
             !holds(Layer::Scopes) && !holds(Layer::PidNamespace),
             "signals to processes of the user the task runs as",
         ),
+        (
+            ![Layer::PidNamespace, Layer::Cgroup, Layer::Scopes].into_iter().any(holds),
+            "processes that start others faster than they can be found, which may go on after a turn",
+        ),
         (!holds(Layer::PidNamespace), "what left its parent, once both supervisor and keeper are killed"),
         (!other_user, "writing to files that have a second name in the task's directory"),
         (true, "taking locks on files that can be read"),

@@ -12,6 +12,8 @@ use rustix::process::{
     test_kill_process, wait,
 };
 
+use super::at_once::AtOnce;
+
 /// Every process that can be seen.
 pub(super) fn all() -> impl Iterator<Item = i32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -94,27 +96,52 @@ pub(super) fn signal_descendants(signal: Signal) {
     }
 }
 
-/// Reaps every child that has ended; `false` once there is no child at all.
-pub(super) fn reap(mut ended: impl FnMut(Pid, WaitStatus)) -> bool {
-    loop {
-        match wait(WaitOptions::NOHANG) {
-            Ok(Some((pid, status))) => ended(pid, status),
-            Ok(None) => return true,
-            Err(Errno::INTR) => {}
-            Err(_) => return false,
-        }
-    }
+/// What children there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Children {
+    /// None at all.
+    None,
+    /// Some, all of which live.
+    Living,
+    /// More that may have ended.
+    More,
 }
 
-/// Kills descendants until none is left. What is forked meanwhile is found in the next round: first all are stopped, so that a
-/// round finds less and less of that. `signals` gets SIGCHLD.
-pub(super) fn end_descendants(signals: &SignalFd, mut ended: impl FnMut(Pid, WaitStatus)) {
+/// Reaps children that have ended: so many that there is room for others, and no more, since in a storm of processes there is no
+/// end of them.
+pub(super) fn reap(mut ended: impl FnMut(Pid, WaitStatus)) -> Children {
+    const MOST: usize = 1000;
+    for _ in 0..MOST {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some((pid, status))) => ended(pid, status),
+            Ok(None) => return Children::Living,
+            Err(Errno::INTR) => {}
+            Err(_) => return Children::None,
+        }
+    }
+    Children::More
+}
+
+/// Kills descendants until none is left: all at one moment, where that can be done. Elsewhere what is forked meanwhile is found in
+/// the next round: first all are stopped, so that a round finds less and less of that. `signals` gets SIGCHLD.
+pub(super) fn end_descendants(
+    signals: &SignalFd,
+    at_once: AtOnce<'_>,
+    mut ended: impl FnMut(Pid, WaitStatus),
+) {
     const ROUND: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
-    while reap(&mut ended) {
+    loop {
+        let children = reap(&mut ended);
+        if children == Children::None {
+            return;
+        }
+        at_once.kill();
         signal_descendants(Signal::STOP);
         signal_descendants(Signal::KILL);
-        // A process that hangs in the kernel ends when it comes back.
-        let _ = poll(&mut [PollFd::new(signals, PollFlags::IN)], Some(&ROUND));
+        if children == Children::Living {
+            // A process that hangs in the kernel ends when it comes back.
+            let _ = poll(&mut [PollFd::new(signals, PollFlags::IN)], Some(&ROUND));
+        }
         while let Ok(Some(_)) = signals.read_signal() {}
     }
 }

@@ -14,6 +14,7 @@ use rustix::fs::Mode;
 use rustix::process::{WaitOptions, geteuid, getpid, set_child_subreaper, setsid, waitpid};
 
 use super::confine::Confinement;
+use super::at_once::AtOnce;
 use super::copies::Copied;
 use super::credentials::become_user;
 use super::failure::{Doing, Failure, Result};
@@ -301,11 +302,9 @@ impl Supervisor {
                 let _ = (&ours).write_all(&[tell::GO]);
             }
         }
-        let ended = self.accompany(&ours, attempt, control);
-        if let Some(cgroup) = cgroup {
-            cgroup.kill();
-        }
-        end_descendants(&self.signals, |_, _| {});
+        let at_once = AtOnce { bounded: None, cgroup };
+        let ended = self.accompany(&ours, attempt, at_once, control);
+        end_descendants(&self.signals, at_once, |_, _| {});
         ended
     }
 
@@ -330,11 +329,12 @@ impl Supervisor {
             let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
             drop(fds);
             if ready[1] {
-                self.hear_signals(keeper);
+                self.hear_signals(keeper, at_once);
             }
             if ready.get(2) == Some(&true) {
-                self.hear_daemon(keeper);
+                self.hear_daemon(keeper, at_once);
             }
+        at_once: AtOnce<'_>,
             if !ready[0] {
                 continue;
             }
@@ -381,6 +381,8 @@ impl Supervisor {
         let findings = Findings {
             mode: self.order.mode,
             layers,
+                        // It would end the rest itself, but what is left of the program may keep it from that.
+                        at_once.kill();
             unconfined: control.as_ref().map(|(_, tried)| tried.as_slice()).map_err(String::as_str),
             confined,
             whole: whole || control.is_err(),
@@ -391,7 +393,7 @@ impl Supervisor {
         holds
     }
 
-    fn hear_signals(&mut self, keeper: &UnixStream) {
+    fn hear_signals(&mut self, keeper: &UnixStream, at_once: AtOnce<'_>) {
         while let Ok(Some(signal)) = self.signals.read_signal() {
             if signal.ssi_signo != Signal::SIGCHLD as u32 {
                 let _ = keeper.shutdown(Shutdown::Write);
@@ -399,7 +401,7 @@ impl Supervisor {
         }
     }
 
-    fn hear_daemon(&mut self, keeper: &UnixStream) {
+    fn hear_daemon(&mut self, keeper: &UnixStream, at_once: AtOnce<'_>) {
         let end = self.link.lines.fill(&self.link.stream) == Got::End;
         while let Some(line) = self.link.lines.next() {
             if line == CANCEL.as_bytes() {
@@ -415,6 +417,7 @@ impl Supervisor {
 
 /// One way to make the sandbox.
 struct Attempt<'a> {
+                at_once.kill();
     namespaces: Namespaces,
     places: &'a Places,
     /// The layers that are the same in every way.
@@ -429,6 +432,7 @@ impl Attempt<'_> {
         let Namespaces { mount, pid, user } = self.namespaces;
         let why = match self.failures.last() {
             Some(failure) => failure.as_str(),
+            at_once.kill();
             None => "left out",
         };
         let by = if user { "in a user namespace" } else { "made by root" };
