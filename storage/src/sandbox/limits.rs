@@ -16,9 +16,13 @@ impl Limits {
     /// What an agent gets: as many processes and threads as a large build needs, and three quarters of the machine's memory,
     /// so that what runs beside it goes on.
     pub fn usual() -> Self {
-        let machine = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-        Self { memory: total(&machine).map(|total| total / 4 * 3), processes: Some(4096) }
+        Self { memory: machine_memory().map(|total| total / 4 * 3), processes: Some(4096) }
     }
+}
+
+/// The machine's memory in bytes.
+pub(super) fn machine_memory() -> Option<u64> {
+    total(&fs::read_to_string("/proc/meminfo").ok()?)
 }
 
 /// The machine's memory in bytes, by `/proc/meminfo`.

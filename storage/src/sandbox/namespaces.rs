@@ -1,5 +1,6 @@
 //! Another view of files and processes: what is outside is read-only or not there at all, and has no number.
 
+use std::ffi::CString;
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -14,6 +15,7 @@ use rustix::process::{getegid, geteuid};
 use rustix::thread::UnshareFlags;
 
 use super::failure::{Doing, Result};
+use super::limits::machine_memory;
 use super::order::LeftOut;
 use super::places::Places;
 use crate::sys::{add_mount_attributes, unshare};
@@ -153,8 +155,8 @@ impl View<'_> {
     fn own_temporaries(&self, tmp: &OwnedFd) -> Result<()> {
         for dir in own_temporaries(self.places) {
             if dir == Path::new(SHARED_MEMORY) {
-                mount("none", &dir, "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, c"mode=1777")
-                    .doing(dir.display())?;
+                let flags = MountFlags::NOSUID | MountFlags::NODEV;
+                mount("none", &dir, "tmpfs", flags, shared_memory_size().as_c_str()).doing(dir.display())?;
                 continue;
             }
             let flags = OpenTreeFlags::OPEN_TREE_CLONE
@@ -163,14 +165,15 @@ impl View<'_> {
             let tree = open_tree(tmp, "", flags).doing(dir.display())?;
             place(&tree, &dir)?;
         }
-        // Terminals of others are not seen. Where that is not possible they are not opened, being others'.
-        let _ = mount(
-            "none",
-            "/dev/pts",
-            "devpts",
-            MountFlags::NOSUID | MountFlags::NOEXEC,
-            c"ptmxmode=0666,mode=620",
-        );
+        // Terminals of others, which may be the same user's, are not seen.
+        if Path::new(TERMINALS).is_dir() {
+            let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
+            mount("none", TERMINALS, "devpts", flags, c"ptmxmode=0666,mode=620")
+                .or_else(|_| {
+                    mount("none", TERMINALS, "tmpfs", flags | MountFlags::NODEV, c"mode=755,size=4k")
+                })
+                .doing("the terminals of others cannot be hidden")?;
+        }
         Ok(())
     }
 }
@@ -192,4 +195,14 @@ pub(super) fn own_temporaries(places: &Places) -> Vec<PathBuf> {
     let dirs = ["/tmp", "/var/tmp", SHARED_MEMORY].map(PathBuf::from);
     let is_dir = |dir: &PathBuf| dir.symlink_metadata().is_ok_and(|found| found.is_dir());
     dirs.into_iter().filter(|dir| is_dir(dir) && !places.all().any(|path| path.starts_with(dir))).collect()
+}
+/// Where terminals have.
+pub(super) const TERMINALS: &str = "/dev/pts";
+
+/// How much a sandbox's own may hold: the kernel would give each half of the machine's memory.
+fn shared_memory_size() -> CString {
+    const MOST: u64 = 512 << 20;
+    const FILES: u64 = 1 << 16;
+    let size = machine_memory().map_or(MOST, |machine| (machine / 8).min(MOST));
+    CString::new(format!("mode=1777,size={size},nr_inodes={FILES}")).unwrap_or_default()
 }
