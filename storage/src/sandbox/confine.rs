@@ -37,8 +37,9 @@ impl Confinement<'_> {
         let access = self.access();
         let rules = landlock::collect(&access)?;
         let filters = Filters::new(!self.namespaces.pid)?;
-        let none = Rlimit { current: Some(0), maximum: Some(0) };
-        // The kernel writes a memory image where the system says, past Landlock.
+        // The kernel writes a memory image where the system says, past Landlock, or gives it to a program of the system's; with
+        // a limit of 0 that one would still get it, with 1 it does not.
+        let none = Rlimit { current: Some(1), maximum: Some(1) };
         setrlimit(Resource::Core, none).doing("memory images cannot be switched off")?;
         rustix::process::umask(Mode::from_raw_mode(0o022));
         drop_bounding_set();
