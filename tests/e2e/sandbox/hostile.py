@@ -195,6 +195,8 @@ def list_descriptors(): os.listdir('/proc/%d/fd' % DAEMON)
 @act
 def open_descriptor(): os.open('/proc/%d/fd/0' % DAEMON, os.O_RDONLY)
 @act
+def read_command_line(): assert open('/proc/%d/cmdline' % DAEMON).read()
+@act
 def take_descriptor(): call(438, os.pidfd_open(DAEMON), 1, 0)
 @act
 def compare_processes(): call(312, DAEMON, DAEMON, 0, 0, 0)

@@ -91,6 +91,8 @@ const TABLE: &[(&str, &str)] = &[
     ("open_descriptor", "----"),
     ("take_descriptor", "----"),
     ("compare_processes", "----"),
+    // Where they have a number.
+    ("read_command_line", "-D-D"),
     ("seize", "----"),
     ("seize_parent", "----"),
     ("oom_score", "----"),
