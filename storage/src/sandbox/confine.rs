@@ -59,12 +59,17 @@ impl Confinement<'_> {
         Ok(enforced)
     }
 
-    fn access(&self) -> Access {
-        let Places { hidden, shown, writable, .. } = self.places.clone();
-        let mut access = Access { hidden, shown, writable, scopes: !self.without.contains(&LeftOut::Scopes) };
-        if self.namespaces.mount {
+    fn access(&self) -> Access<'_> {
+        let Places { task, hidden, shown, writable, .. } = self.places;
+        let mut access = Access {
+            task,
             // There is nothing where the hidden was.
-            access.hidden.clear();
+            hidden: if self.namespaces.mount { Vec::new() } else { hidden.clone() },
+            shown: shown.clone(),
+            writable: writable.clone(),
+            scopes: !self.without.contains(&LeftOut::Scopes),
+        };
+        if self.namespaces.mount {
             access.writable.extend(own_temporaries(self.places));
         }
         access
@@ -72,8 +77,9 @@ impl Confinement<'_> {
 
     /// Another user may be stopped on the way by the directories above.
     fn reached(&self) -> Result<()> {
-        let Places { task_dir, private, home, writable, .. } = self.places;
-        let write = writable.contains(task_dir);
+        let Places { task, private, home, writable, .. } = self.places;
+        let task_dir = task.path();
+        let write = writable.iter().any(|path| path == task_dir);
         for (path, write) in [(task_dir, write), (private, true), (home, true)] {
             reaches(path, write).doing(format_args!(
                 "user {} cannot work in {}; let others search the directories above it (chmod o+x), or name another place",

@@ -17,16 +17,16 @@ use crate::disk::Disk;
 /// How deep it goes. What lies deeper stays root's.
 const DEEPEST: usize = 128;
 
-/// Gives the directory and what is in it, following no link. Nothing of the sandbox runs yet.
-pub(super) fn hand_over(disk: &Disk, dir: &Path, user: PodUser) -> Result<()> {
+/// Gives the directory that is held, called `path`, and what is in it, following no link. Nothing of the sandbox runs yet.
+pub(super) fn hand_over(disk: &Disk, dir: impl AsFd, path: &Path, user: PodUser) -> Result<()> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let held = rustix::fs::open(dir, flags, Mode::empty()).map_err(io::Error::from);
+    let held = rustix::fs::openat(dir, ".", flags, Mode::empty()).map_err(io::Error::from);
     let given = held.and_then(|held| {
         let device = rustix::fs::fstat(&held)?.st_dev;
         give(disk, &held, user)?;
         give_entries(disk, held, device, user, DEEPEST)
     });
-    given.doing(format_args!("{} cannot be given to user {}", dir.display(), user.uid))
+    given.doing(format_args!("{} cannot be given to user {}", path.display(), user.uid))
 }
 
 fn give_entries(disk: &Disk, dir: OwnedFd, device: u64, user: PodUser, deeper: usize) -> io::Result<()> {
@@ -61,20 +61,25 @@ fn give(disk: &Disk, held: impl AsFd, PodUser { uid, gid }: PodUser) -> io::Resu
 /// Lets others pass through the sandbox root, and what leads from there to the task's directory, where those are root's; and
 /// through the two directories that a kept home is in, the task's own and the one for all tasks. They cannot list them, and every
 /// task's own directory is closed to everybody but its user. For a sandbox that has no view of files of its own.
-pub(super) fn open_way(disk: &Disk, Places { root, task_dir, private, home, .. }: &Places) -> Result<()> {
-    let to_task = task_dir.ancestors().skip(1).take_while(|dir| dir.starts_with(root));
-    let to_home = home.ancestors().skip(1).take(if home.starts_with(private) { 0 } else { 2 });
-    for dir in to_task.chain(to_home) {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let opened = rustix::fs::open(dir, flags, Mode::empty()).map_err(io::Error::from).and_then(|held| {
-            let found = rustix::fs::fstat(&held)?;
-            let mode = Mode::from_raw_mode(found.st_mode);
-            let closed = found.st_uid == 0 && !mode.contains(Mode::XOTH);
-            if closed { disk.fchmod(held, mode | Mode::XOTH) } else { Ok(()) }
-        });
-        opened.doing(format_args!("{} cannot be opened to the task's user", dir.display()))?;
+pub(super) fn open_way(disk: &Disk, Places { task, private, home, .. }: &Places) -> Result<()> {
+    for dir in task.above() {
+        open_to_others(disk, dir)
+            .doing("the way to the task's directory cannot be opened to the task's user")?;
+    }
+    for dir in home.ancestors().skip(1).take(if home.starts_with(private) { 0 } else { 2 }) {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let held = rustix::fs::open(dir, flags, Mode::empty()).map_err(io::Error::from);
+        held.and_then(|held| open_to_others(disk, &held))
+            .doing(format_args!("{} cannot be opened to the task's user", dir.display()))?;
     }
     Ok(())
+}
+
+fn open_to_others(disk: &Disk, held: &OwnedFd) -> io::Result<()> {
+    let found = rustix::fs::fstat(held)?;
+    let mode = Mode::from_raw_mode(found.st_mode);
+    let closed = found.st_uid == 0 && !mode.contains(Mode::XOTH);
+    if closed { disk.chmod_held(held, mode | Mode::XOTH) } else { Ok(()) }
 }
 
 /// Whether the user that this process is can work in a directory, by its path.

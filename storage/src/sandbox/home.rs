@@ -1,7 +1,7 @@
 //! What a program has for itself besides the task's directory: a home, a place for temporary files, a place at run time.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{FlockOperation, Mode};
@@ -96,6 +96,11 @@ impl PrivateDir {
         &self.home
     }
 
+    /// The same, held.
+    pub(super) fn home_held(&self) -> BorrowedFd<'_> {
+        self.home_held.as_fd()
+    }
+
     /// What tells programs so.
     pub(super) fn environment(&self) -> Vec<(&'static str, PathBuf)> {
         let home = self.home.clone();
@@ -160,13 +165,13 @@ fn keep(furnisher: &Furnisher, kept: &Path) -> Result<(PathBuf, OwnedFd)> {
     let held = furnisher.step(&dir, &name_of(name).doing(what)?).doing(what)?;
     let path = above.join(name);
     if let Some(user) = furnisher.user {
-        hand_over(&furnisher.disk, &path, user)?;
+        hand_over(&furnisher.disk, &held, &path, user)?;
     }
     Ok((path, held))
 }
 
-/// Removes the private directories of sandboxes that were killed, their cgroups, and what they have copied into homes that are
-/// kept. Called by a daemon when it starts, and by every supervisor.
+/// Removes the private directories of sandboxes that were killed, their cgroups, and what they
+/// have copied into homes that are kept. Called by a daemon when it starts, and by every supervisor.
 pub fn sweep(disk: &Disk, parent: &Path) {
     let Ok(dir) = open_dir(parent) else { return };
     let Ok(entries) = std::fs::read_dir(parent) else { return };

@@ -159,7 +159,7 @@ impl Keeper<'_> {
         let nowhere = PathBuf::from("/nonexistent");
         let side = self.ground.as_ref().unwrap_or(&nowhere);
         let mut tried = try_outside(side, &probe.sockets, process);
-        tried.push(try_inside(&self.confinement.places.task_dir, self.name));
+        tried.push(try_inside(self.confinement.places.task.path(), self.name));
         tried
     }
 

@@ -1,7 +1,7 @@
 //! Rights on files. What is not granted is refused: reading everywhere but in what is hidden, writing in a few places.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use landlock::{
@@ -11,6 +11,7 @@ use landlock::{
 use rustix::fs::{FileType, Mode, OFlags};
 
 use super::failure::{Doing, Failure, Result};
+use super::task::Task;
 
 /// The oldest that will do: before it a file that cannot be written can still be emptied.
 const OLDEST: ABI = ABI::V3;
@@ -30,8 +31,10 @@ const DEVICES: &[&str] = &[
 ];
 
 /// What is granted. Paths are absolute, without links.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Access {
+#[derive(Debug)]
+pub(super) struct Access<'a> {
+    /// The task's directory; its path, among the others, means what is held.
+    pub(super) task: &'a Task,
     /// What cannot be read.
     pub(super) hidden: Vec<PathBuf>,
     /// What can be read though it lies in something hidden.
@@ -52,13 +55,13 @@ pub(super) struct Enforced {
 }
 
 /// Collects the rights. Still with the rights of whoever sets the sandbox up, who can see more.
-pub(super) fn collect(access: &Access) -> Result<RulesetCreated> {
+pub(super) fn collect(access: &Access<'_>) -> Result<RulesetCreated> {
     build(access).map_err(io::Error::other).doing(
         "Landlock cannot confine a program here; it needs Linux 6.2 or newer with Landlock among its security modules",
     )
 }
 
-fn build(access: &Access) -> std::result::Result<RulesetCreated, landlock::RulesetError> {
+fn build(access: &Access<'_>) -> std::result::Result<RulesetCreated, landlock::RulesetError> {
     let read = AccessFs::from_read(NEWEST);
     let never = AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev | AccessFs::ResolveUnix;
     let write = AccessFs::from_write(NEWEST) & !never;
@@ -79,7 +82,10 @@ fn build(access: &Access) -> std::result::Result<RulesetCreated, landlock::Rules
     let grants = grants.chain(access.shown.iter().map(|path| (path.clone(), read)));
     let grants = grants.chain(access.writable.iter().map(|path| (path.clone(), read | write)));
     for (path, rights) in grants.chain(devices.map(|path| (path, device | read))) {
-        rules = grant(rules, &path, rights)?;
+        rules = match path == access.task.path() {
+            true => rules.add_rule(PathBeneath::new(access.task.as_fd(), rights))?,
+            false => grant(rules, &path, rights)?,
+        };
     }
     Ok(rules)
 }

@@ -35,13 +35,13 @@ fn total(machine: &str) -> Option<u64> {
 #[derive(Debug)]
 pub(super) struct Cgroup {
     dir: PathBuf,
+    /// Held, for whoever cannot open them any more: where one enters it, and where all in it are killed.
+    entry: File,
+    killer: File,
 }
 
 impl Cgroup {
     /// Makes one below this process's own; the error says why there is none.
-    /// Held, for whoever cannot open them any more: where one enters it, and where all in it are killed.
-    entry: File,
-    killer: File,
     pub(super) fn make(name: &str) -> Result<Self, String> {
         let dir = dir_of(OsStr::new(name)).ok_or("there is no cgroup2 here")?;
         rustix::fs::mkdir(&dir, rustix::fs::Mode::from_raw_mode(0o755))

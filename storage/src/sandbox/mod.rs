@@ -37,6 +37,7 @@ mod processes;
 mod reopen;
 mod seccomp;
 mod supervise;
+mod task;
 
 pub use copies::take_copies_away;
 pub use failure::Failure;

@@ -11,7 +11,7 @@ use rustix::mount::{
     MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_change, move_mount,
     open_tree,
 };
-use rustix::process::{getegid, geteuid};
+use rustix::process::{fchdir, getegid, geteuid};
 use rustix::thread::UnshareFlags;
 
 use super::failure::{Doing, Result};
@@ -55,6 +55,8 @@ impl Namespaces {
             return Ok(());
         }
         let (uid, gid) = (geteuid().as_raw(), getegid().as_raw());
+        // Goes along into the new view, which no descriptor does.
+        fchdir(&*places.task).doing("the task's directory cannot be entered")?;
         let mut flags = UnshareFlags::NEWNS | UnshareFlags::NEWIPC;
         flags.set(UnshareFlags::NEWPID, self.pid);
         flags.set(UnshareFlags::NEWUSER, self.user);
@@ -93,62 +95,43 @@ impl View<'_> {
         let shown = self.held(&self.places.shown)?;
         let writable = self.held(&self.places.writable)?;
         let temporary = self.held(&[self.places.private.join("tmp")])?;
+        let inside: Vec<_> = shown.iter().chain(&writable).collect();
         for hidden in &self.places.hidden {
-            self.cover(hidden).doing(format_args!("{} cannot be hidden", hidden.display()))?;
+            cover(hidden, &inside).doing(format_args!("{} cannot be hidden", hidden.display()))?;
         }
         read_only(&open_tree(CWD, "/", OpenTreeFlags::OPEN_TREE_CLOEXEC).doing(what)?).doing(what)?;
-        for (path, tree) in &shown {
+        for Placed { path, tree, .. } in &shown {
             read_only(tree).doing(what)?;
             place(tree, path)?;
         }
-        for (path, tree) in &writable {
+        for Placed { path, tree, .. } in &writable {
             place(tree, path)?;
         }
-        for (_, tree) in &temporary {
+        for Placed { tree, .. } in &temporary {
             self.own_temporaries(tree)?;
         }
         std::env::set_current_dir("/").doing(what)
     }
 
     /// Each place with the mount that is at it now, by itself.
-    fn held(&self, paths: &[PathBuf]) -> Result<Vec<(PathBuf, OwnedFd)>> {
+    fn held(&self, paths: &[PathBuf]) -> Result<Vec<Placed>> {
         let flags =
             OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_RECURSIVE;
         let held = |path: &PathBuf| {
-            let tree = open_tree(CWD, path, flags).map_err(io::Error::from)?;
+            // What is at the task's path may be anything by now.
+            let tree = match path == self.places.task.path() {
+                true => open_tree(CWD, "", flags | OpenTreeFlags::AT_EMPTY_PATH),
+                false => open_tree(CWD, path, flags),
+            };
+            let tree = tree.map_err(io::Error::from)?;
             add_mount_attributes(&tree, libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV)?;
-            Ok::<_, io::Error>((path.clone(), tree))
+            let kind = FileType::from_raw_mode(rustix::fs::fstat(&tree)?.st_mode);
+            Ok::<_, io::Error>(Placed { path: path.clone(), tree, is_dir: kind == FileType::Directory })
         };
         paths
             .iter()
             .map(|path| held(path).doing(format_args!("{} cannot be mounted", path.display())))
             .collect()
-    }
-
-    /// Puts nothing in the place of a directory, but for where something in it is shown.
-    fn cover(&self, hidden: &Path) -> io::Result<()> {
-        if !hidden.is_dir() {
-            mount("/dev/null", hidden, c"", MountFlags::BIND, c"")?;
-            return Ok(());
-        }
-        let inside: Vec<_> = (self.places.shown.iter().chain(&self.places.writable))
-            .filter(|path| path.starts_with(hidden))
-            .map(|path| (path, path.is_dir()))
-            .collect();
-        mount("none", hidden, "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, c"mode=755,size=1m")?;
-        for (path, is_dir) in inside {
-            if let Some(parent) = path.parent() {
-                fs::create_dir_all(parent)?;
-            }
-            if is_dir {
-                fs::create_dir(path)?;
-            } else {
-                // A name to mount on.
-                let mode = rustix::fs::Mode::RUSR;
-                rustix::fs::mknodat(CWD, path, FileType::RegularFile, mode, 0)?;
-            }
-        }
-        Ok(())
     }
 
     /// Gives it directories for temporary files where programs expect them, unless something of this sandbox lies there.
@@ -187,15 +170,37 @@ fn place(tree: &OwnedFd, path: &Path) -> Result<()> {
         .doing(format_args!("{} cannot be mounted", path.display()))
 }
 
+/// Something with the mount that was at it, by itself.
+struct Placed {
+    path: PathBuf,
+    tree: OwnedFd,
+    is_dir: bool,
+}
+
+/// Puts nothing in the place of a directory, but for where something in it is shown.
+fn cover(hidden: &Path, shown: &[&Placed]) -> io::Result<()> {
+    if !hidden.is_dir() {
+        mount("/dev/null", hidden, c"", MountFlags::BIND, c"")?;
+        return Ok(());
+    }
+    mount("none", hidden, "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, c"mode=755,size=1m")?;
+    for Placed { path, is_dir, .. } in shown.iter().filter(|shown| shown.path.starts_with(hidden)) {
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        if *is_dir {
+            fs::create_dir(path)?;
+        } else {
+            // A name to mount on.
+            let mode = rustix::fs::Mode::RUSR;
+            rustix::fs::mknodat(CWD, path, FileType::RegularFile, mode, 0)?;
+        }
+    }
+    Ok(())
+}
+
 /// Where shared memory has names.
 const SHARED_MEMORY: &str = "/dev/shm";
-
-/// The places that a sandbox with a view of its own may write besides what it was given, and where others' files are not seen.
-pub(super) fn own_temporaries(places: &Places) -> Vec<PathBuf> {
-    let dirs = ["/tmp", "/var/tmp", SHARED_MEMORY].map(PathBuf::from);
-    let is_dir = |dir: &PathBuf| dir.symlink_metadata().is_ok_and(|found| found.is_dir());
-    dirs.into_iter().filter(|dir| is_dir(dir) && !places.all().any(|path| path.starts_with(dir))).collect()
-}
 /// Where terminals have.
 pub(super) const TERMINALS: &str = "/dev/pts";
 
@@ -205,4 +210,11 @@ fn shared_memory_size() -> CString {
     const FILES: u64 = 1 << 16;
     let size = machine_memory().map_or(MOST, |machine| (machine / 8).min(MOST));
     CString::new(format!("mode=1777,size={size},nr_inodes={FILES}")).unwrap_or_default()
+}
+
+/// The places that a sandbox with a view of its own may write besides what it was given, and where others' files are not seen.
+pub(super) fn own_temporaries(places: &Places) -> Vec<PathBuf> {
+    let dirs = ["/tmp", "/var/tmp", SHARED_MEMORY].map(PathBuf::from);
+    let is_dir = |dir: &PathBuf| dir.symlink_metadata().is_ok_and(|found| found.is_dir());
+    dirs.into_iter().filter(|dir| is_dir(dir) && !places.all().any(|path| path.starts_with(dir))).collect()
 }

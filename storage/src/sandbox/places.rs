@@ -2,19 +2,19 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use cofferdam_protocol::pod::SandboxMode;
 
 use super::failure::{Doing, Failure, Result};
 use super::order::Order;
+use super::task::Task;
 
 /// The places of a sandbox. Paths are absolute and without links.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Places {
-    /// The sandbox root.
-    pub(super) root: PathBuf,
-    /// The task's directory.
-    pub(super) task_dir: PathBuf,
+    /// The task's directory. Its path is among those that are shown or writable; what is meant is what is held.
+    pub(super) task: Rc<Task>,
     /// The sandbox's own directory.
     pub(super) private: PathBuf,
     /// The program's home; it may be in that.
@@ -38,15 +38,13 @@ pub fn default_hidden(state: &Path, sandbox_root: &Path, home: Option<&Path>, ui
 impl Places {
     /// Resolves the places of an order. What is to be hidden or shown and is not there is left out. What is taken from the
     /// user's home is shown there, too, unless it was `copied`.
-    pub(super) fn of(order: &Order, private: &Path, home: &Path, copied: bool) -> Result<Self> {
-        let task_dir = resolve(&order.task_dir)?;
-        let root = resolve(&order.sandbox_root)?;
-        if task_dir == root || !task_dir.starts_with(&root) {
-            return Err(Failure::refused(
-                "there is no sandbox for this task",
-                "its directory is not in the sandbox root",
-            ));
-        }
+    pub(super) fn of(
+        order: &Order,
+        task: Rc<Task>,
+        (private, home): (&Path, &Path),
+        copied: bool,
+    ) -> Result<Self> {
+        let (task_dir, root) = (task.path().to_owned(), task.root().to_owned());
         let (private, home) = (resolve(private)?, resolve(home)?);
         let linked = order.real_home.iter().filter(|_| !copied);
         let from_home = linked.flat_map(|home| order.from_home.iter().map(move |path| home.join(path)));
@@ -59,7 +57,7 @@ impl Places {
             }
             SandboxMode::ReadOnly => shown.push(task_dir.clone()),
         }
-        let hidden: Vec<_> = order.hidden.iter().cloned().filter_map(there).chain([root.clone()]).collect();
+        let hidden: Vec<_> = order.hidden.iter().cloned().filter_map(there).chain([root]).collect();
         if let Some(all) = hidden.iter().find(|path| path.parent().is_none() || task_dir == **path) {
             return Err(Failure::refused(
                 "there is no sandbox for this task",
@@ -68,7 +66,7 @@ impl Places {
         }
         let hidden = outermost(hidden);
         let (shown, writable) = (outermost(shown), outermost(writable));
-        Ok(Self { root, task_dir, private, home, hidden, shown, writable })
+        Ok(Self { task, private, home, hidden, shown, writable })
     }
 
     /// Everything that is named, for what must not be covered by something else.

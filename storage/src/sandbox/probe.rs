@@ -268,7 +268,7 @@ pub fn not_stopped(layers: &[LayerState]) -> Vec<&'static str> {
         ),
         (
             !holds(Layer::Scopes) && !holds(Layer::PidNamespace),
-        (!holds(Layer::PidNamespace), "reading the command lines of other processes"),
+            (!holds(Layer::PidNamespace), "reading the command lines of other processes"),
             "signals to processes of the user the task runs as",
         ),
         (

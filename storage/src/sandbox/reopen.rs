@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::path::Path;
+use std::os::fd::AsFd;
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 
@@ -16,21 +16,20 @@ use crate::path::{Name, RelPath};
 /// How many bytes the paths of directories may have that wait for their turn. What is more is left as it is.
 const WAITING: usize = 64 << 20;
 
-/// Gives them in a directory, also deep below one that was closed, following no link and entering no mount. Ends when it is `late`: what
+/// Gives them in a directory that is held, also deep below one that was closed, following no link and entering no mount. Ends when it is `late`: what
 /// is then left, and what cannot be given, is told when it cannot be kept. Nothing of the sandbox runs any more.
-pub(super) fn reopen(disk: &Disk, dir: &Path, late: &dyn Fn() -> bool) -> io::Result<()> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let held = rustix::fs::open(dir, flags, Mode::empty())?;
-    let found = rustix::fs::fstat(&held)?;
+pub(super) fn reopen(disk: &Disk, dir: impl AsFd, late: &dyn Fn() -> bool) -> io::Result<()> {
+    let held = dir.as_fd();
+    let found = rustix::fs::fstat(held)?;
     let owner = rustix::process::geteuid().as_raw();
     if found.st_uid == owner
         && let Some(mode) = wanted(&found)
     {
-        disk.chmod_held(&held, mode)?;
+        disk.chmod_held(held, mode)?;
     }
     let mut walk = Walk {
         disk,
-        root: Root::held(&held)?,
+        root: Root::held(held)?,
         owner,
         dirs: vec![RelPath::ROOT],
         waiting: 0,
@@ -121,11 +120,18 @@ fn wanted(found: &Stat) -> Option<Mode> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::OwnedFd;
     use std::os::unix::fs::PermissionsExt;
+    use std::path::Path;
 
     use cofferdam_tests::files::{chmod, mkdir, symlink, write};
 
     use super::*;
+
+    fn held(dir: impl AsRef<Path>) -> OwnedFd {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        rustix::fs::open(dir.as_ref(), flags, Mode::empty()).unwrap()
+    }
 
     fn mode(path: impl AsRef<Path>) -> u32 {
         std::fs::symlink_metadata(path).unwrap().permissions().mode() & 0o7777
@@ -161,7 +167,7 @@ mod tests {
                 chmod(at(path), before);
             }
         }
-        reopen(&Disk::default(), &at("task"), &|| false).unwrap();
+        reopen(&Disk::default(), held(at("task")), &|| false).unwrap();
         for (path, _, after) in modes {
             assert_eq!(mode(at(path)), after, "{path}");
         }
@@ -174,9 +180,9 @@ mod tests {
         mkdir(&deep);
         write(deep.join("file"), "");
         chmod(deep.join("file"), 0);
-        reopen(&Disk::default(), dir.path(), &|| true).unwrap();
+        reopen(&Disk::default(), held(dir.path()), &|| true).unwrap();
         assert_eq!(mode(deep.join("file")), 0);
-        reopen(&Disk::default(), dir.path(), &|| false).unwrap();
+        reopen(&Disk::default(), held(dir.path()), &|| false).unwrap();
         assert_eq!(mode(deep.join("file")), 0o400);
     }
 }

@@ -5,6 +5,7 @@ use std::net::Shutdown;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::time::Duration;
 
 use nix::sys::signal::{SigSet, Signal};
@@ -13,8 +14,8 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::Mode;
 use rustix::process::{WaitOptions, geteuid, getpid, set_child_subreaper, setsid, waitpid};
 
-use super::confine::Confinement;
 use super::at_once::AtOnce;
+use super::confine::Confinement;
 use super::copies::Copied;
 use super::credentials::become_user;
 use super::failure::{Doing, Failure, Result};
@@ -30,6 +31,7 @@ use super::places::Places;
 use super::probe::{Findings, Ground, Tried, try_outside};
 use super::processes::end_descendants;
 use super::reopen::reopen;
+use super::task::Task;
 use crate::clock::{Clock, SystemClock};
 use crate::clock::{IdGen, RandomIds};
 use crate::disk::Disk;
@@ -126,6 +128,7 @@ impl Supervisor {
                 "name another user for the program",
             ));
         }
+        let task = Rc::new(Task::hold(&self.order)?);
         let kept = self.order.kept_home.as_deref();
         let private =
             PrivateDir::make(disk.clone(), &self.name, &self.order.private_parent, self.user, kept)?;
@@ -135,15 +138,15 @@ impl Supervisor {
         };
         let control = self.order.probe.clone().map(|probe| self.control(&probe));
         let worked =
-            self.in_private(disk, &private, cgroup.as_ref().map_err(String::as_str), control.as_ref());
+            self.in_private(disk, &task, &private, cgroup.as_ref().map_err(String::as_str), control.as_ref());
         // Nothing runs any more, whatever has happened.
         if let Some(Ok((ground, _))) = control {
             ground.remove()?;
         }
         if let Ok(cgroup) = cgroup {
-            cgroup.remove();
+            let _ = cgroup.remove();
         }
-        self.reopen(disk, &private);
+        self.reopen(disk, &task, &private);
         self.give_back(&private);
         let taken = private.take_away(&self.copied);
         worked.and(taken).and(private.remove())
@@ -152,6 +155,7 @@ impl Supervisor {
     fn in_private(
         &mut self,
         disk: &Disk,
+        task: &Rc<Task>,
         private: &PrivateDir,
         cgroup: std::result::Result<&Cgroup, &str>,
         control: Option<&Control>,
@@ -165,9 +169,11 @@ impl Supervisor {
             put(disk, private.home(), file, content, self.user)
                 .doing(format_args!("{} cannot be put into the private home", file.path.display()))?;
         }
-        let places = Places::of(&self.order, private.path(), private.home(), self.user.is_some())?;
+        let copied = self.user.is_some();
+        let own = (private.path(), private.home());
+        let places = Places::of(&self.order, task.clone(), own, copied)?;
         if let Some(user) = self.user {
-            hand_over(disk, &places.task_dir, user)?;
+            hand_over(disk, task, task.path(), user)?;
         }
         let mut layers = vec![LayerState {
             layer: Layer::Cgroup,
@@ -196,14 +202,14 @@ impl Supervisor {
     }
 
     /// Lets the user read again what is the user's, so that it can be kept and taken back.
-    fn reopen(&self, disk: &Disk, private: &PrivateDir) {
+    fn reopen(&self, disk: &Disk, task: &Task, private: &PrivateDir) {
         if self.order.program.is_none() || geteuid().is_root() {
             return;
         }
         let clock = SystemClock::new();
         let until = clock.monotonic() + REOPENING;
-        let kept = self.order.kept_home.as_ref().map(|_| private.home());
-        for dir in kept.into_iter().chain([self.order.task_dir.as_path()]) {
+        let kept = self.order.kept_home.as_ref().map(|_| private.home_held());
+        for dir in kept.into_iter().chain([task.as_fd()]) {
             // What cannot be read is told when it cannot be kept.
             let _ = reopen(disk, dir, &|| clock.monotonic() >= until);
         }
@@ -313,6 +319,7 @@ impl Supervisor {
         &mut self,
         keeper: &UnixStream,
         attempt: &Attempt<'_>,
+        at_once: AtOnce<'_>,
         control: Option<&Control>,
     ) -> Result<()> {
         let mut heard = Heard::default();
@@ -334,7 +341,6 @@ impl Supervisor {
             if ready.get(2) == Some(&true) {
                 self.hear_daemon(keeper, at_once);
             }
-        at_once: AtOnce<'_>,
             if !ready[0] {
                 continue;
             }
@@ -360,6 +366,8 @@ impl Supervisor {
                     }
                     Inner::Exited { code, signal } => {
                         running = false;
+                        // It would end the rest itself, but what is left of the program may keep it from that.
+                        at_once.kill();
                         self.link.report(&Report::Exited { code, signal });
                     }
                 }
@@ -381,8 +389,6 @@ impl Supervisor {
         let findings = Findings {
             mode: self.order.mode,
             layers,
-                        // It would end the rest itself, but what is left of the program may keep it from that.
-                        at_once.kill();
             unconfined: control.as_ref().map(|(_, tried)| tried.as_slice()).map_err(String::as_str),
             confined,
             whole: whole || control.is_err(),
@@ -396,6 +402,7 @@ impl Supervisor {
     fn hear_signals(&mut self, keeper: &UnixStream, at_once: AtOnce<'_>) {
         while let Ok(Some(signal)) = self.signals.read_signal() {
             if signal.ssi_signo != Signal::SIGCHLD as u32 {
+                at_once.kill();
                 let _ = keeper.shutdown(Shutdown::Write);
             }
         }
@@ -410,6 +417,7 @@ impl Supervisor {
         }
         if end {
             self.link.open = false;
+            at_once.kill();
             let _ = keeper.shutdown(Shutdown::Write);
         }
     }
@@ -417,7 +425,6 @@ impl Supervisor {
 
 /// One way to make the sandbox.
 struct Attempt<'a> {
-                at_once.kill();
     namespaces: Namespaces,
     places: &'a Places,
     /// The layers that are the same in every way.
@@ -432,7 +439,6 @@ impl Attempt<'_> {
         let Namespaces { mount, pid, user } = self.namespaces;
         let why = match self.failures.last() {
             Some(failure) => failure.as_str(),
-            at_once.kill();
             None => "left out",
         };
         let by = if user { "in a user namespace" } else { "made by root" };

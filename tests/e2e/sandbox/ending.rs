@@ -1,10 +1,13 @@
 //! Nothing of a sandbox outlives its turn, its daemon, or its supervisor.
 
-use cofferdam_storage::sandbox::{CANCEL, Layer, Limits, Order, Report};
+use std::process::Command;
+
+use cofferdam_storage::sandbox::{CANCEL, Layer, LeftOut, Limits, Order, ProbeOrder, Report};
+use cofferdam_tests::files;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::place::{Place, Running};
+use crate::place::{Place, Ran, Running};
 use crate::{WAYS, ways};
 
 /// Starts children that leave session and parent and hold the output open, says so, and goes on as told.
@@ -73,6 +76,67 @@ for i in range(4):
         let ran = place.run(&place.order(&with_children(then)));
         assert_eq!(ran.exit(), Some((Some(0), None)), "{}: {ran:?}", way.name);
         place.nothing_left();
+    }
+}
+
+/// Processes that are never there for long, and of which there are as many as they may be. Each that is missed becomes as many again.
+const STORM: &str = "
+import os, resource, sys, time
+resource.setrlimit(resource.RLIMIT_NPROC, (100, 100))
+def storm():
+    while True:
+        os.setsid() if os.getpgrp() != os.getpid() else None
+        try:
+            if os.fork() and os.fork(): os._exit(0)
+        except OSError:
+            pass
+for i in range(4):
+    if os.fork() == 0: storm()
+print('ready', flush=True)
+time.sleep(0.3)
+sys.exit(3)
+";
+
+/// Starts it where it cannot harm the machine: its processes are counted, have a namespace of their own, and a minute to live.
+fn storm(place: &Place, without: &[LeftOut]) -> Ran {
+    let mut command = Command::new("/usr/bin/timeout");
+    command.args(["--signal=KILL", "60", "/usr/bin/unshare", "--pid", "--fork", "--kill-child"]);
+    if !place.way.root {
+        command.args(["--user", "--map-current-user"]);
+    }
+    command.args(["--mount-proc", "/bin/sh", "-c", "\"$0\" \"$@\"; exit $?"]).arg(place.program());
+    let order = Order { without: without.to_vec(), ..place.order(STORM) };
+    place.start_by(command, &order).finish()
+}
+
+#[test]
+fn a_storm_of_processes_ends_with_its_program() {
+    let mut ended = 0;
+    for way in ways() {
+        let mut kinds = vec![way.without.to_vec()];
+        if !way.without.is_empty() {
+            kinds.extend([LeftOut::Scopes, LeftOut::Cgroup].map(|layer| [way.without, &[layer]].concat()));
+        }
+        for without in kinds {
+            let place = Place::new(way);
+            let made = place.run(&Order { program: None, without: without.clone(), ..place.order("") });
+            let Some(Report::Ready { layers }) = made.reports.first() else { panic!("{made:?}") };
+            let at_once = [Layer::PidNamespace, Layer::Scopes, Layer::Cgroup];
+            if !layers.iter().any(|state| state.holds && at_once.contains(&state.layer)) {
+                continue;
+            }
+            let ran = storm(&place, &without);
+            if ran.reports.is_empty() {
+                cofferdam_tests::skipped(format_args!("a storm needs namespaces around it: {}", ran.stderr));
+                continue;
+            }
+            assert_eq!(ran.exit(), Some((Some(3), None)), "{} {without:?}: {ran:?}", way.name);
+            place.nothing_left();
+            ended += 1;
+        }
+    }
+    if ended == 0 {
+        cofferdam_tests::skipped(format_args!("nothing here ends all processes at one moment"));
     }
 }
 
@@ -241,7 +305,7 @@ print('had it')";
 #[test]
 fn an_order_that_makes_no_sense_is_a_failure_and_starts_nothing() {
     let place = Place::new(WAYS[0]);
-    let (root, nowhere) = (place.path("root"), place.path("nowhere"));
+    let (root, nowhere) = (place.path("root"), place.path("root/nowhere"));
     let sound = || place.order("print('here')");
     let table = [
         ("not in the sandbox root", Order { task_dir: place.path("outside"), ..sound() }),

@@ -7,6 +7,7 @@ mod ending;
 mod home;
 mod hostile;
 mod neighbours;
+mod nested;
 mod place;
 mod probe;
 
