@@ -63,6 +63,7 @@ impl Confinement<'_> {
         let Places { task, hidden, shown, writable, .. } = self.places;
         let mut access = Access {
             task,
+            own_view: self.namespaces.mount,
             // There is nothing where the hidden was.
             hidden: if self.namespaces.mount { Vec::new() } else { hidden.clone() },
             shown: shown.clone(),

@@ -11,6 +11,7 @@ use landlock::{
 use rustix::fs::{FileType, Mode, OFlags};
 
 use super::failure::{Doing, Failure, Result};
+use super::namespaces::TERMINALS;
 use super::task::Task;
 
 /// The oldest that will do: before it a file that cannot be written can still be emptied.
@@ -18,24 +19,22 @@ const OLDEST: ABI = ABI::V3;
 /// The newest whose rights are known here.
 const NEWEST: ABI = ABI::V9;
 
+/// Where devices are. Whoever is in the group of one can read keys as they are typed, or a whole disk.
+const DEV: &str = "/dev";
+/// What in it are files.
+const DEV_FILES: &str = "/dev/shm";
 /// Devices that programs write to and that keep nothing.
-const DEVICES: &[&str] = &[
-    "/dev/null",
-    "/dev/zero",
-    "/dev/full",
-    "/dev/tty",
-    "/dev/ptmx",
-    "/dev/pts",
-    "/dev/random",
-    "/dev/urandom",
-];
+const DEVICES: &[&str] =
+    &["/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/ptmx", "/dev/random", "/dev/urandom"];
 
 /// What is granted. Paths are absolute, without links.
 #[derive(Debug)]
 pub(super) struct Access<'a> {
     /// The task's directory; its path, among the others, means what is held.
     pub(super) task: &'a Task,
-    /// What cannot be read.
+    /// Whether files are seen in a view of the sandbox's own: nothing is there that is not for it, and no terminal but its own.
+    pub(super) own_view: bool,
+    /// What cannot be read; nothing in a view of its own.
     pub(super) hidden: Vec<PathBuf>,
     /// What can be read though it lies in something hidden.
     pub(super) shown: Vec<PathBuf>,
@@ -77,11 +76,14 @@ fn build(access: &Access<'_>) -> std::result::Result<RulesetCreated, landlock::R
     let mut rules = rules.create()?;
     let mut readable = Vec::new();
     collect_readable(Path::new("/"), &access.hidden, &access.shown, &mut readable);
-    let devices = DEVICES.iter().map(PathBuf::from);
+    let terminals = access.own_view.then_some(TERMINALS);
+    let devices = DEVICES.iter().copied().chain(terminals).map(PathBuf::from);
     let grants = readable.into_iter().map(|path| (path, read));
     let grants = grants.chain(access.shown.iter().map(|path| (path.clone(), read)));
     let grants = grants.chain(access.writable.iter().map(|path| (path.clone(), read | write)));
-    for (path, rights) in grants.chain(devices.map(|path| (path, device | read))) {
+    // The way to what is hidden is not listed; here there is none.
+    let listed = access.own_view.then(|| (PathBuf::from("/"), AccessFs::ReadDir.into()));
+    for (path, rights) in grants.chain(devices.map(|path| (path, device | read))).chain(listed) {
         rules = match path == access.task.path() {
             true => rules.add_rule(PathBeneath::new(access.task.as_fd(), rights))?,
             false => grant(rules, &path, rights)?,
@@ -112,15 +114,18 @@ fn hold(path: &Path) -> Option<(OwnedFd, FileType)> {
     Some((held, kind))
 }
 
-/// The largest things at or below `at` in which nothing is hidden. A directory on the way to something hidden is not among
-/// them, so it cannot be listed; what comes to be in it later cannot be read.
+/// The largest things at or below `at` in which nothing is hidden, and which are files. A directory on the way to something
+/// hidden is not among them, so it cannot be listed; what comes to be in it later cannot be read.
 fn collect_readable(at: &Path, hidden: &[PathBuf], shown: &[PathBuf], found: &mut Vec<PathBuf>) {
     if hidden.iter().any(|path| path == at) {
         let inside = shown.iter().filter(|path| path.starts_with(at));
         found.extend(inside.cloned());
         return;
     }
-    if !hidden.iter().any(|path| path.starts_with(at)) {
+    if at == Path::new(DEV) {
+        return collect_readable(Path::new(DEV_FILES), hidden, shown, found);
+    }
+    if !hidden.iter().map(PathBuf::as_path).chain([Path::new(DEV)]).any(|path| path.starts_with(at)) {
         found.push(at.to_owned());
         return;
     }
@@ -169,5 +174,17 @@ mod tests {
         collect_readable(dir.path(), &[at("a/secret")], &[at("a/secret/shown")], &mut found);
         found.sort();
         assert_eq!(found, [at("a/file"), at("a/open"), at("a/secret/shown"), at("b")]);
+    }
+
+    #[test]
+    fn no_device_is_readable_but_those_that_are_named() {
+        for hidden in [&[][..], &["/dev/shm/secret".into()]] {
+            let mut found = Vec::new();
+            collect_readable(Path::new("/"), hidden, &[], &mut found);
+            assert!(found.iter().any(|path| path == Path::new("/usr")), "{found:?}");
+            let mut devices =
+                found.iter().filter(|path| Path::new(DEV).starts_with(path) || path.starts_with(DEV));
+            assert!(devices.all(|path| path.starts_with(DEV_FILES)), "{found:?}");
+        }
     }
 }

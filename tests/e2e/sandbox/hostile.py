@@ -104,6 +104,10 @@ def write_by_reopened(): write('/proc/self/fd/%d' % os.open(out('write'), os.O_R
 def write_fifo(): os.close(os.open(out('pipe'), os.O_WRONLY | os.O_NONBLOCK))
 @act
 def device(): os.mknod(TASK + '/device', 0o600 | 0o060000, os.makedev(7, 0))
+@act
+def read_device(): os.close(os.open(os.environ['DEVICE'], os.O_RDONLY | os.O_NONBLOCK))
+@act
+def open_terminal(): os.close(os.open(os.environ['TERMINAL'], os.O_RDWR | os.O_NOCTTY))
 # Two names of one file, the other one outside: not this script's doing.
 @act
 def write_linked(): write(TASK + '/linked')
@@ -191,11 +195,11 @@ def write_vm(): call(311, DAEMON, 0, 0, 0, 0, 0)
 @act
 def memory_map(): open('/proc/%d/maps' % DAEMON).read(1)
 @act
+def read_command_line(): assert open('/proc/%d/cmdline' % DAEMON).read()
+@act
 def list_descriptors(): os.listdir('/proc/%d/fd' % DAEMON)
 @act
 def open_descriptor(): os.open('/proc/%d/fd/0' % DAEMON, os.O_RDONLY)
-@act
-def read_command_line(): assert open('/proc/%d/cmdline' % DAEMON).read()
 @act
 def take_descriptor(): call(438, os.pidfd_open(DAEMON), 1, 0)
 @act

@@ -1,11 +1,13 @@
 //! What a hostile program can do, and cannot, in each way of making its sandbox.
 
 use std::collections::BTreeMap;
-use std::fs::OpenOptions;
+use std::fs::{DirEntry, OpenOptions};
+use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::os::linux::net::SocketAddrExt;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
+use std::process::{Child, Command, Stdio};
 
 use cofferdam_protocol::pod::SandboxMode;
 use cofferdam_tests::{files, user};
@@ -46,6 +48,9 @@ const TABLE: &[(&str, &str)] = &[
     ("write_by_reopened", "----"),
     ("write_fifo", "----"),
     ("device", "----"),
+    ("read_device", "----"),
+    // One that the user who the program runs as has open elsewhere.
+    ("open_terminal", "----"),
     // Whoever links a file into a task's directory shares it, unless only its owner may write to it.
     ("write_linked", "DD--"),
     ("write_other_task", "----"),
@@ -86,13 +91,13 @@ const TABLE: &[(&str, &str)] = &[
     ("read_environment", "----"),
     ("write_vm", "----"),
     ("memory_map", "----"),
+    // Where they have a number.
+    ("read_command_line", "-D-D"),
     // Their numbers, and nothing behind them.
     ("list_descriptors", "-D--"),
     ("open_descriptor", "----"),
     ("take_descriptor", "----"),
     ("compare_processes", "----"),
-    // Where they have a number.
-    ("read_command_line", "-D-D"),
     ("seize", "----"),
     ("seize_parent", "----"),
     ("oom_score", "----"),
@@ -138,13 +143,41 @@ const TABLE: &[(&str, &str)] = &[
     ("dev_null", "DDDD"),
     ("start_programs", "DDDD"),
     ("chmod_inside", "DDDD"),
-    ("terminal", "DDDD"),
+    // Only in a view of its own it has one without having others'.
+    ("terminal", "D-D-"),
     // Unless the sandbox itself lies there.
     (SHARED_MEMORY, "D-D-"),
 ];
 
 fn done(tried: &str) -> char {
     if tried == "done" { 'D' } else { '-' }
+}
+
+/// A process outside that holds a terminal, of the user whom the program runs as; and the terminal.
+fn terminal_of(place: &Place) -> (Child, String) {
+    let script = "import os, sys; print(os.ttyname(os.openpty()[1]), flush=True); sys.stdin.read()";
+    let mut python = Command::new("/usr/bin/python3");
+    python.args(["-I", "-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    if user::is_root() {
+        user::run_as(&mut python, place.uid());
+    }
+    let mut holder = python.spawn().unwrap();
+    let mut terminal = String::new();
+    BufReader::new(holder.stdout.as_mut().unwrap()).read_line(&mut terminal).unwrap();
+    (holder, terminal.trim().to_owned())
+}
+
+/// A device that everybody may read and no program needs, if there is one: a disk would be refused for its mode alone.
+fn device() -> String {
+    const NEEDED: [&str; 7] = ["null", "zero", "full", "tty", "ptmx", "random", "urandom"];
+    let is_it = |entry: &DirEntry| {
+        let kind = entry.file_type().unwrap();
+        let readable = entry.metadata().unwrap().permissions().mode() & 0o004 != 0;
+        let needed = NEEDED.iter().any(|name| entry.file_name() == *name);
+        (kind.is_char_device() || kind.is_block_device()) && readable && !needed
+    };
+    let devices = std::fs::read_dir("/dev").unwrap().flatten().filter(is_it);
+    devices.map(|entry| entry.path().display().to_string()).min().unwrap_or("/dev/none".to_owned())
 }
 
 #[test]
@@ -177,8 +210,15 @@ fn a_hostile_program_does_exactly_what_is_not_stopped() {
                 user::give(place.path(own), user::NOBODY);
             }
         }
-        let text = place.script(SCRIPT);
-        let mut tried: BTreeMap<String, String> = serde_json::from_str(&text).unwrap();
+        let (mut holder, terminal) = terminal_of(&place);
+        let mut order = place.order(SCRIPT);
+        let env = &mut order.program.as_mut().unwrap().env;
+        env.extend([("TERMINAL".to_owned(), terminal), ("DEVICE".to_owned(), device())]);
+        let ran = place.run(&order);
+        assert_eq!(ran.exit(), Some((Some(0), None)), "{}: {ran:?}", way.name);
+        holder.kill().unwrap();
+        holder.wait().unwrap();
+        let mut tried: BTreeMap<String, String> = serde_json::from_str(&ran.stdout).unwrap();
         // What may be asked for need not come; it would have ended whom it is for.
         assert!(tried.remove("signal_by_event").is_some());
         assert!(place.daemon.try_wait().unwrap().is_none(), "{}", way.name);
@@ -222,5 +262,24 @@ print(tries(os.environ['TASK'] + '/new'), tries(os.environ['TASK'] + '/given'),
         order.writable = vec![place.path("outside")];
         let ran = place.run(&order);
         assert_eq!(ran.stdout, "refused refused done done content\n", "{}: {ran:?}", way.name);
+    }
+}
+
+#[test]
+fn a_program_has_little_shared_memory_and_leaves_no_memory_image_with_anybody() {
+    const SCRIPT: &str = "
+import os, resource
+found = os.statvfs('/dev/shm')
+print(found.f_blocks * found.f_frsize, found.f_files, *resource.getrlimit(resource.RLIMIT_CORE))
+";
+    for way in ways() {
+        let place = Place::new(way);
+        let printed = place.script(SCRIPT);
+        let numbers: Vec<u64> = printed.split_whitespace().map(|word| word.parse().unwrap()).collect();
+        // With a limit of 0 a program of the system's would still be given one.
+        assert_eq!(numbers[2..], [1, 1], "{}", way.name);
+        if way.without.is_empty() && !place.path("").starts_with("/dev/shm") {
+            assert!(numbers[0] <= 512 << 20 && numbers[1] <= 1 << 16, "{}: {printed}", way.name);
+        }
     }
 }
