@@ -18,6 +18,14 @@ impl Failure {
     pub(super) fn refused(what: impl Into<String>, why: impl Into<String>) -> Self {
         Self { what: what.into(), source: io::Error::other(why.into()) }
     }
+
+    /// What went wrong of several things that were done whatever became of the others; the first says what, the others follow.
+    pub(super) fn all(done: impl IntoIterator<Item = Result<()>>) -> Result<()> {
+        let mut failures = done.into_iter().filter_map(Result::err);
+        let Some(first) = failures.next() else { return Ok(()) };
+        let why = std::iter::once(first.source.to_string()).chain(failures.map(|more| more.to_string()));
+        Err(Self::refused(first.what, why.collect::<Vec<_>>().join("; ")))
+    }
 }
 
 /// Says what could not be done.

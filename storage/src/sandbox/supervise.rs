@@ -139,17 +139,18 @@ impl Supervisor {
         let control = self.order.probe.clone().map(|probe| self.control(&probe));
         let worked =
             self.in_private(disk, &task, &private, cgroup.as_ref().map_err(String::as_str), control.as_ref());
-        // Nothing runs any more, whatever has happened.
-        if let Some(Ok((ground, _))) = control {
-            ground.remove()?;
-        }
-        if let Ok(cgroup) = cgroup {
-            let _ = cgroup.remove();
-        }
-        self.reopen(disk, &task, &private);
+        // Nothing runs any more, whatever has happened. What only this process can do comes first, and each whatever became of
+        // the others: a tree may be too large to be looked through in time.
         self.give_back(&private);
-        let taken = private.take_away(&self.copied);
-        worked.and(taken).and(private.remove())
+        let done = [
+            worked,
+            private.take_away(&self.copied),
+            private.remove(),
+            control.and_then(Control::ok).map_or(Ok(()), |(ground, _)| ground.remove()),
+            cgroup.map_or(Ok(()), |cgroup| cgroup.remove().doing("the cgroup cannot be removed")),
+        ];
+        self.reopen(disk, &task, &private);
+        Failure::all(done)
     }
 
     fn in_private(
