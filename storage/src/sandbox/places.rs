@@ -27,8 +27,12 @@ pub(super) struct Places {
     pub(super) writable: Vec<PathBuf>,
 }
 
+/// What is the home of some users of the system, and holds what every program needs.
+const SYSTEM: [&str; 6] = ["/", "/bin", "/sbin", "/usr/bin", "/usr/sbin", "/dev"];
+
 /// What holds nothing for a task, and much for others: our own state, other tasks, the user's home with its keys, and what
-/// is kept for the user's session. `home` is the user's own.
+/// is kept for the user's session. `home` is the user's own, as `HOME` says; where the system knows another one, that is hidden,
+/// too, by every supervisor.
 pub fn default_hidden(state: &Path, sandbox_root: &Path, home: Option<&Path>, uid: u32) -> Vec<PathBuf> {
     let session = PathBuf::from(format!("/run/user/{uid}"));
     let home = home.filter(|home| *home != Path::new("/")).map(Path::to_owned);
@@ -36,12 +40,13 @@ pub fn default_hidden(state: &Path, sandbox_root: &Path, home: Option<&Path>, ui
 }
 
 impl Places {
-    /// Resolves the places of an order. What is to be hidden or shown and is not there is left out. What is taken from the
-    /// user's home is shown there, too, unless it was `copied`.
+    /// Resolves the places of an order. What is to be hidden or shown and is not there is left out. `user_home` is where the
+    /// user's keys are, whatever the order says. What is taken from the user's home is shown there, too, unless it was `copied`.
     pub(super) fn of(
         order: &Order,
         task: Rc<Task>,
         (private, home): (&Path, &Path),
+        user_home: Option<PathBuf>,
         copied: bool,
     ) -> Result<Self> {
         let (task_dir, root) = (task.path().to_owned(), task.root().to_owned());
@@ -57,7 +62,10 @@ impl Places {
             }
             SandboxMode::ReadOnly => shown.push(task_dir.clone()),
         }
-        let hidden: Vec<_> = order.hidden.iter().cloned().filter_map(there).chain([root]).collect();
+        let user_home =
+            user_home.and_then(there).filter(|home| !SYSTEM.iter().any(|dir| home == Path::new(dir)));
+        let hidden: Vec<_> =
+            order.hidden.iter().cloned().filter_map(there).chain([root]).chain(user_home).collect();
         if let Some(all) = hidden.iter().find(|path| path.parent().is_none() || task_dir == **path) {
             return Err(Failure::refused(
                 "there is no sandbox for this task",
@@ -108,6 +116,30 @@ mod tests {
     fn of_places_in_each_other_the_outer_one_stays() {
         let paths = ["/a/b", "/a/bc", "/a/b/c", "/d", "/d"].map(PathBuf::from).to_vec();
         assert_eq!(outermost(paths), ["/a/b", "/a/bc", "/d"].map(PathBuf::from));
+    }
+
+    #[test]
+    fn the_home_that_the_system_knows_is_hidden_too_unless_every_program_needs_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path().canonicalize().unwrap();
+        let at = |name: &str| dir.join(name);
+        for made in ["root/task", "private", "named", "known"] {
+            cofferdam_tests::files::mkdir(at(made));
+        }
+        let order = serde_json::json!({
+            "taskDir": at("root/task"), "sandboxRoot": at("root"), "mode": "workspace-write",
+            "privateParent": at("private"), "hidden": [at("named")],
+        });
+        let order: Order = serde_json::from_value(order).unwrap();
+        let task = Rc::new(Task::hold(&order).unwrap());
+        let hidden = |home: PathBuf| {
+            let own = (at("private"), at("private"));
+            Places::of(&order, task.clone(), (&own.0, &own.1), Some(home), false).unwrap().hidden
+        };
+        assert_eq!(hidden(at("known")), [at("known"), at("named"), at("root")]);
+        for other in ["/", "/bin", "/usr/sbin", "/nonexistent"] {
+            assert_eq!(hidden(other.into()), [at("named"), at("root")], "{other}");
+        }
     }
 
     #[test]

@@ -82,6 +82,11 @@ fn listen() -> Result<SignalFd> {
     SignalFd::with_flags(&set, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC).doing(what)
 }
 
+/// The home of the user that this process is, as the system knows it, whatever `HOME` says.
+fn home_of_user() -> Option<PathBuf> {
+    nix::unistd::User::from_uid(nix::unistd::geteuid()).ok().flatten().map(|user| user.dir)
+}
+
 /// The daemon's end of things.
 struct Link {
     stream: UnixStream,
@@ -172,7 +177,7 @@ impl Supervisor {
         }
         let copied = self.user.is_some();
         let own = (private.path(), private.home());
-        let places = Places::of(&self.order, task.clone(), own, copied)?;
+        let places = Places::of(&self.order, task.clone(), own, home_of_user(), copied)?;
         if let Some(user) = self.user {
             hand_over(disk, task, task.path(), user)?;
         }

@@ -283,3 +283,29 @@ print(found.f_blocks * found.f_frsize, found.f_files, *resource.getrlimit(resour
         }
     }
 }
+
+#[test]
+fn the_home_that_the_system_knows_holds_nothing_whatever_home_says() {
+    const SCRIPT: &str = "
+import os
+try:
+    print(os.listdir(os.environ['KNOWN']))
+except OSError:
+    print('refused')
+";
+    for way in ways() {
+        let place = Place::new(way);
+        let uid = if way.root { 0 } else { place.uid() };
+        let known = nix::unistd::User::from_uid(uid.into()).unwrap().map(|user| user.dir).unwrap_or_default();
+        if place.path("").starts_with(&known) {
+            cofferdam_tests::skipped(format_args!("{} holds what a test needs", known.display()));
+            continue;
+        }
+        let mut order = place.order(SCRIPT);
+        let text = known.to_str().unwrap().to_owned();
+        order.program.as_mut().unwrap().env.push(("KNOWN".to_owned(), text));
+        let ran = place.run(&order);
+        let covered = way.without.is_empty() && known.is_dir();
+        assert_eq!(ran.stdout, if covered { "[]\n" } else { "refused\n" }, "{}: {known:?} {ran:?}", way.name);
+    }
+}
