@@ -12,6 +12,7 @@ use super::furnish::{DIRECTORY, Furnisher, name_of};
 use super::hand_over::hand_over;
 use super::limits::Cgroup;
 use super::order::PodUser;
+use super::outside;
 use crate::disk::Disk;
 use crate::fs::remove_tree;
 use crate::path::Name;
@@ -146,6 +147,22 @@ impl PrivateDir {
             .doing(format_args!("what was copied into the kept home stays written down"))
     }
 
+    /// Writes down what is going to be made elsewhere, until it is removed from there.
+    pub(super) fn record_outside(&self, made: &[PathBuf]) -> Result<()> {
+        let record = outside::record_of(&self.name);
+        let recorded =
+            record.and_then(|name| outside::record(&self.furnisher.disk, &self.parent, &name, made));
+        recorded.doing(format_args!("{} cannot be written beside", self.path.display()))
+    }
+
+    /// Removes that.
+    pub(super) fn remove_outside(&self) -> Result<()> {
+        let record = outside::record_of(&self.name);
+        let removed =
+            record.and_then(|name| outside::remove_recorded(&self.furnisher.disk, &self.parent, &name));
+        removed.doing("what the test of the sandbox has made outside cannot be removed")
+    }
+
     /// Removes it and all that is in it; a home that is kept is elsewhere.
     pub(super) fn remove(&self) -> Result<()> {
         remove_tree(&self.furnisher.disk, &self.parent, &self.name)
@@ -170,13 +187,21 @@ fn keep(furnisher: &Furnisher, kept: &Path) -> Result<(PathBuf, OwnedFd)> {
     Ok((path, held))
 }
 
-/// Removes the private directories of sandboxes that were killed, their cgroups, and what they
+/// Removes the private directories of sandboxes that were killed, their cgroups, what their tests have made elsewhere, and what they
 /// have copied into homes that are kept. Called by a daemon when it starts, and by every supervisor.
 pub fn sweep(disk: &Disk, parent: &Path) {
     let Ok(dir) = open_dir(parent) else { return };
     let Ok(entries) = std::fs::read_dir(parent) else { return };
     for entry in entries.flatten() {
         let Ok(name) = Name::new(entry.file_name().as_encoded_bytes()) else { continue };
+        if let Some(sandbox) = outside::recorded(&name) {
+            match claim(&dir, &sandbox) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {}
+                // It is no more.
+                _ => drop(outside::remove_recorded(disk, &dir, &name)),
+            }
+            continue;
+        }
         if let Ok(_held) = claim(&dir, &name) {
             // The next start tries again; what still runs, and what is written down, is found by its name.
             let forgotten = Cgroup::forget(&entry.file_name());

@@ -30,6 +30,7 @@ mod limits;
 mod link;
 mod namespaces;
 mod order;
+mod outside;
 mod places;
 mod pods;
 mod probe;

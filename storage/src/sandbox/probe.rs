@@ -15,6 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use super::failure::{Doing, Result};
 use super::order::{Layer, LayerState, PodUser, ProbeReport};
+use super::outside::{self, probe_in};
+use crate::disk::Disk;
 
 /// What is tried outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,7 +65,7 @@ pub(super) struct Ground {
 impl Ground {
     /// Makes an empty one in `place`, for `user` if that is somebody else.
     pub(super) fn make(place: &Path, name: &str, user: Option<PodUser>) -> io::Result<Self> {
-        let ground = Self { dir: place.join(format!(".cofferdam-probe-{name}")) };
+        let ground = Self { dir: probe_in(place, name) };
         rustix::fs::mkdir(&ground.dir, Mode::RWXU)?;
         if let Some(PodUser { uid, gid }) = user {
             // Whoever owns the place could have put something else there.
@@ -117,11 +119,7 @@ impl Ground {
     /// Removes it.
     pub(super) fn remove(&self) -> Result<()> {
         let what = format_args!("{} cannot be removed", self.dir.display());
-        let (Some(parent), Some(name)) = (self.dir.parent(), self.dir.file_name()) else { return Ok(()) };
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let parent = rustix::fs::open(parent, flags, Mode::empty()).doing(what)?;
-        let name = crate::path::Name::new(name.as_encoded_bytes()).map_err(io::Error::other).doing(what)?;
-        crate::fs::remove_tree(&crate::disk::Disk::default(), parent, &name).doing(what)
+        outside::remove(&Disk::default(), &self.dir).doing(what)
     }
 }
 
@@ -156,7 +154,7 @@ pub(super) fn try_outside(side: &Path, sockets: &[PathBuf], process: Option<u32>
 
 /// Tries to create a file in the task's own directory.
 pub(super) fn try_inside(task_dir: &Path, name: &str) -> Tried {
-    let path = task_dir.join(format!(".cofferdam-probe-{name}"));
+    let path = probe_in(task_dir, name);
     let made =
         rustix::fs::open(&path, OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC, Mode::RUSR);
     let done = made.map_err(io::Error::from).and_then(|_| unlink(&path));
@@ -268,14 +266,14 @@ pub fn not_stopped(layers: &[LayerState]) -> Vec<&'static str> {
         ),
         (
             !holds(Layer::Scopes) && !holds(Layer::PidNamespace),
-            (!holds(Layer::PidNamespace), "reading the command lines of other processes"),
             "signals to processes of the user the task runs as",
         ),
+        (!holds(Layer::PidNamespace), "reading the command lines of other processes"),
+        (!holds(Layer::PidNamespace), "what left its parent, once both supervisor and keeper are killed"),
         (
             ![Layer::PidNamespace, Layer::Cgroup, Layer::Scopes].into_iter().any(holds),
             "processes that start others faster than they can be found, which may go on after a turn",
         ),
-        (!holds(Layer::PidNamespace), "what left its parent, once both supervisor and keeper are killed"),
         (!other_user, "writing to files that have a second name in the task's directory"),
         (true, "taking locks on files that can be read"),
         (true, "the network"),

@@ -27,6 +27,7 @@ use super::limits::Cgroup;
 use super::link::{Got, Lines, Received, Stdio, receive_order};
 use super::namespaces::Namespaces;
 use super::order::{CANCEL, Layer, LayerState, LeftOut, Order, PodUser, ProbeOrder, ProbeReport, Report};
+use super::outside::probe_in;
 use super::places::Places;
 use super::probe::{Findings, Ground, Tried, try_outside};
 use super::processes::end_descendants;
@@ -141,7 +142,15 @@ impl Supervisor {
             true => Err("left out".to_owned()),
             false => Cgroup::make(&self.name),
         };
-        let control = self.order.probe.clone().map(|probe| self.control(&probe));
+        let control = match self.order.probe.clone() {
+            Some(probe) => {
+                let dirs = probe.places.iter().map(PathBuf::as_path).chain([task.path()]);
+                let made: Vec<_> = dirs.map(|dir| probe_in(dir, &self.name)).collect();
+                let recorded = private.record_outside(&made).map_err(|failure| failure.to_string());
+                Some(recorded.and_then(|()| self.control(&probe)))
+            }
+            None => None,
+        };
         let worked =
             self.in_private(disk, &task, &private, cgroup.as_ref().map_err(String::as_str), control.as_ref());
         // Nothing runs any more, whatever has happened. What only this process can do comes first, and each whatever became of
@@ -150,8 +159,8 @@ impl Supervisor {
         let done = [
             worked,
             private.take_away(&self.copied),
+            if control.is_some() { private.remove_outside() } else { Ok(()) },
             private.remove(),
-            control.and_then(Control::ok).map_or(Ok(()), |(ground, _)| ground.remove()),
             cgroup.map_or(Ok(()), |cgroup| cgroup.remove().doing("the cgroup cannot be removed")),
         ];
         self.reopen(disk, &task, &private);

@@ -141,6 +141,54 @@ fn a_storm_of_processes_ends_with_its_program() {
 }
 
 #[test]
+fn what_a_test_has_made_outside_goes_with_the_next_sandbox_after_its_supervisor_was_killed() {
+    for way in ways() {
+        let place = Place::new(way);
+        let outside = || {
+            let entries = std::fs::read_dir(place.dir.path()).unwrap().flatten();
+            entries.filter(|entry| entry.file_name().to_string_lossy().contains("-probe-")).count()
+        };
+        let order =
+            Order { probe: Some(place.probe(&[])), ..place.order(&with_children("time.sleep(1000)")) };
+        let mut running = started(&place, &order);
+        running.supervisor.kill().unwrap();
+        running.finish();
+        assert_eq!(outside(), 1, "{}", way.name);
+        let gone = (0..50).any(|_| {
+            place.script("pass");
+            place.left().is_empty()
+        });
+        assert!(gone && outside() == 0, "{}: {:?}", way.name, place.left());
+    }
+}
+
+#[test]
+fn what_cannot_be_removed_keeps_nothing_else_from_it_and_is_told_and_tried_again() {
+    // Root could remove it.
+    for way in ways().filter(|way| !way.root) {
+        let place = Place::new(way);
+        let (outside, probe) = (place.path("outside"), place.probe(&[]));
+        let probe = ProbeOrder { places: vec![outside.clone()], ..probe };
+        let order = Order {
+            probe: Some(probe),
+            ..place.order("import time; print('ready', flush=True); time.sleep(1000)")
+        };
+        let mut running = started(&place, &order);
+        files::chmod(&outside, 0o500);
+        running.tell(CANCEL);
+        let ran = running.finish();
+        assert!(ran.failure().is_some_and(|text| text.contains("outside cannot be removed")), "{ran:?}");
+        let left = place.left();
+        assert!(left.len() == 1 && left[0].extension().unwrap() == "outside", "{left:?}");
+        files::chmod(&outside, 0o700);
+        place.script("pass");
+        place.nothing_left();
+        let mut names = std::fs::read_dir(&outside).unwrap().map(|entry| entry.unwrap().file_name());
+        assert!(!names.any(|name| name.to_string_lossy().contains("-probe-")), "{}", way.name);
+    }
+}
+
+#[test]
 fn everything_dies_with_the_keeper_and_the_supervisor_says_so() {
     for way in ways() {
         let place = Place::new(way);
