@@ -99,8 +99,8 @@ impl Cofferdam {
         receiver
     }
 
-    /// Stops the actors, waits for whatever is being done to a disk, and lets go of the engine. Requests that wait
-    /// are answered with an error.
+    /// Ends agents and keeps what was heard of them, which takes 10 s at most; then stops the actors, waits for whatever is
+    /// being done to a disk, and lets go of the engine. Requests that wait are answered with an error.
     pub fn stop(self) {
         drop(self);
     }
@@ -179,9 +179,13 @@ impl Builder {
                         (ckpt, sessions, host, actix::Arbiter::current())
                     });
                     let running = started.is_ok();
+                    let host = started.as_ref().ok().and_then(|(_, _, host, _)| host.clone());
                     // Resolves with an error, which is the sign, when the `Cofferdam` is dropped.
                     if ready.send(started).is_ok() && running {
                         let _ = stopped.await;
+                        if let Some(host) = host {
+                            host.end_agents().await;
+                        }
                     }
                 });
             })

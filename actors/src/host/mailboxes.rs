@@ -4,7 +4,7 @@ use actix::prelude::SendError;
 use cofferdam_protocol::host::*;
 
 use super::failure::{HostFailure, HostRefusal};
-use super::messages::{Ask, GetStatus, Subscribe};
+use super::messages::{Ask, EndAgents, GetStatus, Subscribe};
 use crate::mailbox::{Carries, mailboxes};
 
 mailboxes! {
@@ -35,6 +35,7 @@ mailboxes! {
         undo_rewind: Ask<UndoRewind>,
         get_status: GetStatus,
         subscribe: Subscribe,
+        end_agents: EndAgents,
     }
 }
 
@@ -53,6 +54,12 @@ impl Host {
     /// What anybody on this machine may know; nothing if the host is stopping.
     pub async fn status(&self) -> Option<Status> {
         Carries::<GetStatus>::recipient(self).send(GetStatus).await.ok()
+    }
+
+    /// Ends all agents, and keeps what was heard of them, in 10 s at most. Nothing is started after that.
+    pub(crate) async fn end_agents(&self) {
+        // One that is gone has taken them along.
+        let _ = Carries::<EndAgents>::recipient(self).send(EndAgents).await;
     }
 
     /// Listens to events; `false` if the host is stopping or busy.

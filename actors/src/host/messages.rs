@@ -21,6 +21,12 @@ impl<M: HostMethod> Message for Ask<M> {
 #[rtype(result = "Status")]
 pub struct GetStatus;
 
+/// Ends all agents, and keeps what was heard of their turns, which were interrupted. Sent by `Cofferdam` when it stops; the
+/// reply comes when everything is kept, or after 10 s. No task is held any more after that.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+pub struct EndAgents;
+
 /// Listens to events, from now on and until the receiver is dropped. Sent by the event stream. If it names a main session,
 /// that session is live meanwhile, and its messages go to this listener.
 #[derive(Debug, Message)]

@@ -7,6 +7,7 @@ use super::{site, with_either_core};
 with_either_core! {
     an_ended_task_is_resumed_after_a_restart_and_told_more
     a_task_that_was_in_a_turn_is_interrupted_and_whoever_followed_it_is_told
+    a_daemon_that_is_stopped_keeps_what_was_heard_of_a_turn
     a_task_whose_agent_remembers_nothing_is_not_resumed
     looking_at_a_task_is_not_running_it
     a_task_that_waited_for_its_turn_begins_when_it_is_resumed
@@ -48,6 +49,19 @@ fn a_task_that_was_in_a_turn_is_interrupted_and_whoever_followed_it_is_told(core
     assert!(lines.last().unwrap().starts_with(&format!("{id} interrupted")), "{lines:?}");
     // Its conversation is there, and whoever tells it something brings its agent back.
     assert_eq!(site.ok(&["task", "tell", id, "say after", "--wait"]), "after\n");
+}
+
+fn a_daemon_that_is_stopped_keeps_what_was_heard_of_a_turn(core: Core) {
+    let site = site(core);
+    let daemon = site.start_with(&[]);
+    let id = site.task("say before\ntool read a file\nhold");
+    site.until(&id, |row| row["lastText"] == "before");
+    assert_eq!(daemon.stop().0, 0);
+    let _daemon = site.start();
+    let row = site.row(&id);
+    assert_eq!((&row["status"], &row["lastText"]), (&"interrupted".into(), &"before".into()));
+    let logs = site.ok(&["task", "logs", &id]);
+    assert!(logs.contains("\nbefore\n") && logs.contains("a file\n"), "{logs}");
 }
 
 fn a_task_whose_agent_remembers_nothing_is_not_resumed(core: Core) {

@@ -14,6 +14,7 @@ use super::live::LiveEntry;
 use super::{Answering, HostActor, after, at_once};
 use crate::host::core::PodCore;
 use crate::host::failure::HostFailure;
+use crate::host::live_task::LetGo;
 use crate::host::memory::{ForgetTask, Memory};
 use crate::host::messages::Ask;
 use crate::mailbox::Carries;
@@ -45,7 +46,7 @@ impl Ending {
         }
         let Some(entry) = entry else { return Ok(()) };
         let lease_id = entry.lease.clone();
-        entry.release(true, within).await?;
+        entry.release(LetGo::Unwanted, within).await?;
         // A task without an open turn has nothing that could settle it but this.
         let now = core.pod.ask(pod::TaskGet { task_id: task.id.clone() }).await?.task;
         if now.status.is_active() {

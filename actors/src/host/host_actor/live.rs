@@ -10,7 +10,9 @@ use cofferdam_protocol::pod::{LeaseId, LogLevel, SandboxPolicy, TaskStatus, Task
 use super::HostActor;
 use crate::host::agent::Preset;
 use crate::host::failure::{HostFailure, HostRefusal};
-use crate::host::live_task::{Begin, LiveChange, LiveNotice, LiveParts, LiveTaskAddr, Release, StillRunning};
+use crate::host::live_task::{
+    Begin, LetGo, LiveChange, LiveNotice, LiveParts, LiveTaskAddr, Release, StillRunning,
+};
 use crate::mailbox::Carries;
 
 /// How long an agent may take to end (G82), and a little more, since its own actor waits as long.
@@ -77,8 +79,8 @@ impl LiveTasks {
 
 impl LiveEntry {
     /// Ends the agent; an error says that something of it still runs.
-    pub(super) async fn release(self, core_knows: bool, within: Duration) -> Result<(), HostFailure> {
-        let released = self.addr.recipient().send(Release { core_knows });
+    pub(super) async fn release(self, why: LetGo, within: Duration) -> Result<(), HostFailure> {
+        let released = self.addr.recipient().send(Release(why));
         match tokio::time::timeout(within, released).await {
             // One that stopped by itself has let everything go.
             Ok(Ok(Ok(())) | Err(_)) => Ok(()),
@@ -108,6 +110,7 @@ impl HostActor {
             clock: self.parts.clock.clone(),
             faster: self.parts.faster,
             notices: ctx.address().recipient(),
+            held: self.held.subscribe(),
         };
         let addr = (self.subordinates.live_task)(parts);
         let entry = LiveEntry { addr, lease: lease.clone(), begun: false, agent: false, looked_at: None };
@@ -160,7 +163,7 @@ impl HostActor {
         if self.live.get(task).is_some_and(|entry| !entry.begun)
             && let Some(entry) = self.live.take(task)
         {
-            actix::spawn(async move { drop(entry.release(false, RELEASE).await) });
+            actix::spawn(async move { drop(entry.release(LetGo::Forgotten, RELEASE).await) });
         }
     }
 
@@ -169,7 +172,9 @@ impl HostActor {
         let (entries, within) = (self.live.take_all(), self.patience());
         self.cache.touch();
         async move {
-            let release = |(id, entry): (String, LiveEntry)| (id, actix::spawn(entry.release(false, within)));
+            let release = |(id, entry): (String, LiveEntry)| {
+                (id, actix::spawn(entry.release(LetGo::Forgotten, within)))
+            };
             let released: Vec<_> = entries.into_iter().map(release).collect();
             let mut stubborn = Vec::new();
             for (id, release) in released {

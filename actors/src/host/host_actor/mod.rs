@@ -15,6 +15,7 @@ mod main_sessions;
 mod resume;
 mod rewind;
 mod show;
+mod stop;
 mod tasks;
 #[cfg(test)]
 mod tests;
@@ -25,6 +26,7 @@ use std::sync::Arc;
 use actix::prelude::{Actor, ActorFutureExt, AsyncContext, Context, Recipient, ResponseActFuture};
 use cofferdam_protocol::host::CoreStatus;
 use cofferdam_protocol::pod::{LeaseId, LogLevel, PodErrorCode};
+use tokio::sync::watch;
 
 use super::Parts;
 use super::core::{CoreEvent, CoreParts, Keeper, PodCore};
@@ -72,6 +74,8 @@ pub(super) struct HostActor {
     cache: Cache,
     /// The tasks this host holds.
     live: LiveTasks,
+    /// Listened to by every actor that holds a task, or did and is not done with it.
+    held: Arc<watch::Sender<()>>,
     /// Tasks whose requests the core did not answer, with their leases: should it have made them, nobody wants them.
     given_up: HashMap<String, LeaseId>,
     /// Who listens to events.
@@ -106,6 +110,7 @@ impl HostActor {
             core: None,
             cache,
             live: LiveTasks::default(),
+            held: Arc::new(watch::Sender::new(())),
             given_up: HashMap::new(),
             listeners: Listeners::default(),
             mains: MainSessions::default(),

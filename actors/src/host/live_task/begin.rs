@@ -85,8 +85,9 @@ impl LiveTask {
             self.line.close();
         }
         match why {
-            Unready::Cancelled | Unready::Released if resume => {}
-            Unready::Cancelled | Unready::Released => self.settle_unbegun(ctx),
+            Unready::Cancelled | Unready::Released(_) if resume => {}
+            Unready::Cancelled => self.settle_unbegun("aborted", ctx),
+            Unready::Released(why) => self.settle_unbegun(why.reason(), ctx),
             why => {
                 let message = why.to_string();
                 self.warn(format!("task {} has no agent: {message}", self.parts.task_id));
@@ -102,10 +103,10 @@ impl LiveTask {
     }
 
     /// Settles a task whose first turn will not begin: the core knows no other way to say so.
-    fn settle_unbegun(&mut self, ctx: &mut Context<Self>) {
+    fn settle_unbegun(&mut self, reason: &str, ctx: &mut Context<Self>) {
         let ended = Ended {
             turn: self.facts.last_turn + 1,
-            reason: "aborted".to_owned(),
+            reason: reason.to_owned(),
             timed_out: false,
             last_text: None,
             error: String::new(),

@@ -10,7 +10,7 @@ use actix::prelude::{
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use super::messages::{LiveChange, Release, StillRunning};
+use super::messages::{LetGo, LiveChange, Release, StillRunning};
 use super::prepare::Unready;
 use super::state::{Leaving, State};
 use super::{LiveTask, PATIENCE};
@@ -22,14 +22,16 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 impl Handler<Release> for LiveTask {
     type Result = ResponseFuture<Result<(), StillRunning>>;
 
-    fn handle(&mut self, Release { core_knows }: Release, ctx: &mut Context<Self>) -> Self::Result {
-        if !core_knows {
+    fn handle(&mut self, Release(why): Release, ctx: &mut Context<Self>) -> Self::Result {
+        if why == LetGo::Forgotten {
             self.line.close();
         }
         match &self.state {
-            State::Preparing(_) => self.give_up(&Unready::Released, ctx),
-            State::InTurn(_) => {
-                self.settle("aborted", "", ctx);
+            State::Preparing(_) => self.give_up(&Unready::Released(why), ctx),
+            State::InTurn(turn) => {
+                // One that was being ended ends as that.
+                let reason = if turn.cancelled.is_some() { "aborted" } else { why.reason() };
+                self.settle(reason, "", ctx);
                 self.leave(ctx);
             }
             State::Waiting { .. } | State::Idle | State::Gone => self.leave(ctx),
@@ -44,6 +46,16 @@ impl Handler<Release> for LiveTask {
         let answer = timeout(self.parts.real(PATIENCE), answer);
         // An actor that is gone has seen its agent go.
         Box::pin(async move { answer.await.map_or(Err(StillRunning), |answer| answer.unwrap_or(Ok(()))) })
+    }
+}
+
+impl LetGo {
+    /// How a turn ends by it, in the words of spec §5.
+    pub(super) fn reason(self) -> &'static str {
+        match self {
+            Self::Unwanted | Self::Forgotten => "aborted",
+            Self::Stopping => "interrupted",
+        }
     }
 }
 

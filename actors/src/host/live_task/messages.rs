@@ -75,13 +75,20 @@ pub(in crate::host) struct Expired {
 
 /// Ends the agent and lets the task go. The reply comes when nothing of the agent runs any more, behind
 /// [`LiveChange::Ended`]; the actor stops then. It is an error if the agent does not end within 10 s: then the actor stays,
-/// keeps the lease and can be asked again. An open turn is settled as aborted first if the core can still be told. Sent by
-/// `HostActor`.
+/// keeps the lease and can be asked again. An open turn is settled first if the core can still be told. Sent by `HostActor`.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "Result<(), StillRunning>")]
-pub(in crate::host) struct Release {
-    /// Whether the core knows this lease still; after a restart of the core it does not.
-    pub(in crate::host) core_knows: bool,
+pub(in crate::host) struct Release(pub(in crate::host) LetGo);
+
+/// Why a task is let go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::host) enum LetGo {
+    /// Nobody wants it any more: a turn that runs was aborted.
+    Unwanted,
+    /// The host stops: a turn that runs was interrupted.
+    Stopping,
+    /// The core does not know this lease any more, and is told nothing.
+    Forgotten,
 }
 
 /// An agent that does not end.

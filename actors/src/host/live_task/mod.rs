@@ -50,6 +50,7 @@ use actix::prelude::{
 use cofferdam_protocol::host::EntryKind;
 use cofferdam_protocol::pod::{LeaseId, LogLevel};
 use cofferdam_storage::clock::Clock;
+use tokio::sync::watch;
 
 use self::core_line::CoreLine;
 use self::state::{Facts, State};
@@ -90,6 +91,8 @@ pub(super) struct LiveParts {
     pub(super) faster: u32,
     /// Who hears what becomes of it.
     pub(super) notices: Recipient<LiveNotice>,
+    /// Kept by the actor until it stops: what is waited for when everything is let go.
+    pub(super) held: watch::Receiver<()>,
 }
 
 impl LiveParts {

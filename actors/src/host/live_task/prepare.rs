@@ -12,7 +12,7 @@ use cofferdam_protocol::pod::{
 use tokio::time::timeout;
 
 use super::core_line::is_lost;
-use super::messages::Begin;
+use super::messages::{Begin, LetGo};
 use super::{LiveParts, PATIENCE, START_LIMIT};
 use crate::Carries;
 use crate::host::agent::{AgentBackend, AgentError, AgentEvent, DisposeAgent, ReadyAgent, StartAgent};
@@ -82,7 +82,7 @@ pub(super) enum Unready {
     Cancelled,
     /// The host lets the task go.
     #[error("the task was let go before its agent was ready")]
-    Released,
+    Released(LetGo),
 }
 
 impl Unready {
@@ -96,7 +96,7 @@ impl Unready {
         match self {
             Self::Core(failure) => failure.code == PodErrorCode::TaskNotResumable,
             Self::Sandbox { known, .. } => *known,
-            Self::Cancelled | Self::Released => true,
+            Self::Cancelled | Self::Released(_) => true,
             Self::Unreadable(_)
             | Self::Config(_)
             | Self::Agent(_)
@@ -117,7 +117,8 @@ impl From<&Unready> for HostFailure {
                 HostRefusal::NotResumable(message).into()
             }
             Unready::Occupied => HostRefusal::TaskRunning(message).into(),
-            Unready::Released => HostRefusal::TaskBusy(message).into(),
+            Unready::Released(LetGo::Stopping) => HostRefusal::Unavailable.into(),
+            Unready::Released(_) => HostRefusal::TaskBusy(message).into(),
             Unready::Agent(AgentError::Busy | AgentError::Gone | AgentError::Failed(_))
             | Unready::Slow
             | Unready::Sandbox { .. }

@@ -24,6 +24,7 @@ mailboxes! {
         undo: UndoLastRewind,
         forget: ForgetTask,
         tidy: Tidy,
+        finish: Finish,
     }
 }
 
@@ -178,3 +179,8 @@ pub(in crate::host) struct Tidy {
     /// The ids of all there are; nothing if that is not known.
     pub(in crate::host) all: Option<Vec<String>>,
 }
+
+/// Waits until everything that was asked before is done. Sent by `HostActor` when it stops.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+pub(in crate::host) struct Finish;

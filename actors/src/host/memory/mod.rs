@@ -249,3 +249,16 @@ impl Handler<Tidy> for MemoryActor {
         Box::pin(async move { kept.tidy(slots, all, forget).await })
     }
 }
+
+impl Handler<Finish> for MemoryActor {
+    type Result = ResponseFuture<()>;
+
+    fn handle(&mut self, _: Finish, _: &mut Context<Self>) -> Self::Result {
+        let slots: Vec<_> = self.slots.values().map(|slot| Arc::clone(slot).lock_owned()).collect();
+        Box::pin(async move {
+            for slot in slots {
+                drop(slot.await);
+            }
+        })
+    }
+}

@@ -60,7 +60,7 @@ async fn when_the_core_goes_every_agent_is_ended_unsettled_and_when_it_comes_all
     let down = CoreState { status: CoreStatus::Down, message: "it was killed".to_owned(), ..ready() };
     rig.addr.send(CoreEvent::Down { state: down }).await.unwrap();
     rig.settle().await;
-    assert_eq!(rig.script.said.take(), [format!("release [\"{id}\",false]")]);
+    assert_eq!(rig.script.said.take(), [format!("release [\"{id}\",\"Forgotten\"]")]);
     assert!(
         matches!(&*heard.try_recv().unwrap(), HostEvent::CoreChanged { core } if core.status == CoreStatus::Down)
     );
@@ -84,7 +84,10 @@ async fn a_restart_ends_the_agents_without_settling_their_turns_and_then_the_cor
     let (id, _) = rig.running().await;
     let restarted = rig.ask(RestartCore {}).await.unwrap();
     assert_eq!(restarted.core.status, CoreStatus::Ready);
-    assert_eq!(rig.script.said.take(), [format!("release [\"{id}\",false]"), "restart null".to_owned()]);
+    assert_eq!(
+        rig.script.said.take(),
+        [format!("release [\"{id}\",\"Forgotten\"]"), "restart null".to_owned()]
+    );
     rig.script.refuse("restart", PodErrorCode::DbError);
     assert_eq!(rig.refusal(RestartCore {}).await.0, "DB_ERROR");
 }
@@ -110,4 +113,29 @@ async fn what_a_task_that_was_let_go_still_says_is_not_taken_for_its_successors_
     assert!(rig.state("").await.tasks[0].live);
     rig.addr.send(LiveNotice { task_id: id, lease, what: LiveChange::Ended }).await.unwrap();
     assert!(!rig.state("").await.tasks[0].live);
+}
+
+#[actix::test]
+async fn a_host_that_stops_ends_its_agents_and_begins_nothing_more() {
+    let rig = Rig::with(Vec::new()).await;
+    let (id, _) = rig.running().await;
+    rig.host.end_agents().await;
+    assert_eq!(rig.script.said.take(), [format!("release [\"{id}\",\"Stopping\"]")]);
+    rig.event(PodEvent::QueueDispatch { task_id: id }).await;
+    assert_eq!(rig.refusal(start("do it")).await.0, "CORE_UNAVAILABLE");
+    assert_eq!(rig.script.said.take(), [""; 0]);
+}
+
+#[actix::test]
+async fn an_agent_that_does_not_end_holds_a_host_up_that_stops_for_ten_seconds() {
+    let rig = Rig::with(Vec::new()).await;
+    rig.running().await;
+    rig.script.refuse("release", PodErrorCode::Internal);
+    // A core that is gone has taken the lease along, and the agent runs all the same.
+    let down = CoreState { status: CoreStatus::Down, ..ready() };
+    rig.addr.send(CoreEvent::Down { state: down }).await.unwrap();
+    tokio::time::pause();
+    let began = tokio::time::Instant::now();
+    rig.host.end_agents().await;
+    assert_eq!(began.elapsed().as_secs(), 10);
 }

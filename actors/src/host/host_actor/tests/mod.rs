@@ -11,7 +11,7 @@ use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use actix::prelude::{Actor, Addr, Context, Handler};
+use actix::prelude::{Actor, ActorContext, Addr, AsyncContext, Context, Handler};
 use cofferdam_protocol::host::*;
 use cofferdam_protocol::pod::{Config, Initialized, Method, PodErrorCode, PodEvent, TaskStatus, TaskSummary};
 use cofferdam_storage::clock::IdGen;
@@ -115,10 +115,16 @@ impl Handler<Describe> for MockCore {
 struct MockLive {
     task: String,
     script: Script,
+    _held: watch::Receiver<()>,
 }
 
 impl Actor for MockLive {
     type Context = Context<Self>;
+
+    /// As with the heartbeats of the real one, it is there until it stops.
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        ctx.spawn(actix::fut::wrap_future(std::future::pending()));
+    }
 }
 
 impl MockLive {
@@ -166,8 +172,10 @@ impl Handler<Expired> for MockLive {
 
 impl Handler<Release> for MockLive {
     type Result = Result<(), StillRunning>;
-    fn handle(&mut self, release: Release, _: &mut Context<Self>) -> Self::Result {
-        self.hear("release", json!(release.core_knows)).map_err(|_| StillRunning)
+    fn handle(&mut self, Release(why): Release, ctx: &mut Context<Self>) -> Self::Result {
+        self.hear("release", json!(format!("{why:?}"))).map_err(|_| StillRunning)?;
+        ctx.stop();
+        Ok(())
     }
 }
 
@@ -276,9 +284,9 @@ impl Rig {
                 PodCore { pod: (core.clone(), core).into(), control }
             }),
             live_task: Box::new(move |parts| {
-                let (task, script) = (parts.task_id, live.clone());
+                let (task, script, _held) = (parts.task_id, live.clone(), parts.held);
                 script.said.say(format!("hold {task} {}", parts.preset.id));
-                MockLive { task, script }.start().into()
+                MockLive { task, script, _held }.start().into()
             }),
         };
         let sessions = session::start(session::Parts::new(Places::default()));

@@ -33,7 +33,7 @@ async fn a_queued_task_begins_when_the_core_says_so_and_is_let_go_if_it_is_cance
     rig.ask(start("do it")).await.unwrap();
     rig.script.said.take();
     rig.changed(task("pod-1", TaskStatus::Cancelled)).await;
-    assert_eq!(rig.script.said.take(), [format!("release [\"{FIRST}\",false]")]);
+    assert_eq!(rig.script.said.take(), [format!("release [\"{FIRST}\",\"Forgotten\"]")]);
     // Nobody holds it any more, so a slot that comes late begins nothing.
     rig.event(PodEvent::QueueDispatch { task_id: FIRST.to_owned() }).await;
     assert_eq!(rig.script.said.take(), [""; 0]);
@@ -44,7 +44,7 @@ async fn a_task_that_the_core_refuses_is_not_held() {
     let rig = Rig::with(Vec::new()).await;
     rig.script.refuse("task.reserve", PodErrorCode::BadSubdir);
     assert_eq!(rig.refusal(start("do it")).await.0, "BAD_SUBDIR");
-    assert_eq!(rig.script.said.take().last().unwrap(), &format!("release [\"{FIRST}\",false]"));
+    assert_eq!(rig.script.said.take().last().unwrap(), &format!("release [\"{FIRST}\",\"Forgotten\"]"));
     assert!(rig.state("").await.tasks.is_empty());
 }
 

@@ -17,7 +17,7 @@ use cofferdam_storage::disk::Disk;
 use cofferdam_storage::pod::AgentDirs;
 use cofferdam_storage::session::config::Places;
 use serde_json::{Value, json};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{pause, resume, sleep};
 
@@ -343,6 +343,7 @@ impl Bench {
             clock,
             faster: 1,
             notices: ProbeHost(said.clone()).start().recipient(),
+            held: watch::Sender::new(()).subscribe(),
         };
         let config = Config { read_context: false, ..Config::default() };
         let task = LiveTask::new(parts.clone()).start();
@@ -405,8 +406,8 @@ impl Bench {
         self.settle().await;
     }
 
-    pub(super) async fn release(&self, core_knows: bool) -> Result<(), StillRunning> {
-        let released = self.task.send(Release { core_knows }).await.unwrap();
+    pub(super) async fn release(&self, why: LetGo) -> Result<(), StillRunning> {
+        let released = self.task.send(Release(why)).await.unwrap();
         self.settle().await;
         released
     }

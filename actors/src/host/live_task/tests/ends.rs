@@ -4,7 +4,7 @@ use cofferdam_protocol::pod::PodErrorCode;
 
 use super::bench::Bench;
 use crate::host::agent::AgentEvent;
-use crate::host::live_task::StillRunning;
+use crate::host::live_task::{Begin, LetGo, StillRunning};
 
 const ABORTED: &str = r#"task.turnEnded {"lastText":null,"reason":"aborted","timedOut":false,"turn":1}"#;
 
@@ -100,24 +100,54 @@ async fn a_core_that_is_away_takes_no_lease_along() {
 #[actix::test]
 async fn a_task_that_is_let_go_has_its_turn_settled_and_its_agent_ended() {
     let bench = Bench::in_turn().await;
-    assert_eq!(bench.release(true).await, Ok(()));
+    assert_eq!(bench.release(LetGo::Unwanted).await, Ok(()));
     assert_eq!(bench.take_sorted(), ["agent: dispose", "ended", "not live", ABORTED]);
     assert!(!bench.task.connected());
 
     let bench = Bench::idle().await;
-    assert_eq!(bench.release(true).await, Ok(()));
+    assert_eq!(bench.release(LetGo::Unwanted).await, Ok(()));
     assert_eq!(bench.take(), ["agent: dispose", "not live", "ended"]);
 
     let bench = Bench::new();
-    assert_eq!(bench.release(true).await, Ok(()));
+    assert_eq!(bench.release(LetGo::Unwanted).await, Ok(()));
     assert_eq!(bench.take(), ["ended"]);
     assert!(!bench.task.connected());
 }
 
 #[actix::test]
+async fn a_host_that_stops_interrupts_turns_and_keeps_what_was_heard_of_them() {
+    let interrupted = ABORTED.replace("aborted", "interrupted");
+    let bench = Bench::in_turn().await;
+    bench.agent(AgentEvent::Text("heard".to_owned())).await;
+    bench.take();
+    assert_eq!(bench.release(LetGo::Stopping).await, Ok(()));
+    let interrupted_after = interrupted.replace("null", "\"heard\"");
+    assert_eq!(bench.take_sorted(), ["agent: dispose", "ended", "not live", &interrupted_after]);
+    let bench = bench.again();
+    bench.task.send(Begin { resume: true, ..bench.message() }).await.unwrap().unwrap();
+    assert_eq!(bench.entries().await[1..3], ["Prompt: the task", "Assistant: heard"]);
+
+    // What was cancelled before is that.
+    let bench = Bench::in_turn().await;
+    bench.cancel().await;
+    bench.take();
+    assert_eq!(bench.release(LetGo::Stopping).await, Ok(()));
+    assert!(bench.take().contains(&ABORTED.to_owned()));
+
+    let bench = Bench::new();
+    bench.deaf("start");
+    let begins = bench.begins();
+    bench.settle().await;
+    bench.take();
+    assert_eq!(bench.release(LetGo::Stopping).await, Ok(()));
+    assert_eq!(begins.await.unwrap().unwrap_err().code, PodErrorCode::CoreUnavailable.into());
+    assert!(bench.take().contains(&interrupted));
+}
+
+#[actix::test]
 async fn a_core_that_has_forgotten_the_lease_is_told_nothing() {
     let bench = Bench::in_turn().await;
-    assert_eq!(bench.release(false).await, Ok(()));
+    assert_eq!(bench.release(LetGo::Forgotten).await, Ok(()));
     assert_eq!(bench.take(), ["agent: dispose", "not live", "ended"]);
 }
 
@@ -128,7 +158,7 @@ async fn a_task_whose_agent_is_made_ready_can_be_let_go() {
     let begins = bench.begins();
     bench.settle().await;
     bench.take();
-    assert_eq!(bench.release(true).await, Ok(()));
+    assert_eq!(bench.release(LetGo::Unwanted).await, Ok(()));
     assert_eq!(begins.await.unwrap().unwrap_err().code, PodErrorCode::TaskBusy.into());
     assert_eq!(bench.take_sorted(), ["agent: dispose", "ended", ABORTED]);
     assert!(!bench.task.connected());
@@ -140,14 +170,14 @@ async fn an_agent_that_does_not_end_is_said_to_run_still_and_can_be_ended_later(
     bench.deaf("dispose");
     bench.hear_heartbeats();
     let began = tokio::time::Instant::now();
-    assert_eq!(bench.release(true).await, Err(StillRunning));
+    assert_eq!(bench.release(LetGo::Unwanted).await, Err(StillRunning));
     assert_eq!(began.elapsed().as_secs(), 10);
     // The lease is kept: nobody else may have the directory.
     bench.after(30).await;
     assert_eq!(bench.take(), ["agent: dispose", "task.heartbeat", "task.heartbeat"]);
     assert_eq!(bench.tell("x").await.unwrap_err().code, PodErrorCode::CoreUnavailable.into());
     bench.hears();
-    assert_eq!(bench.release(true).await, Ok(()));
+    assert_eq!(bench.release(LetGo::Unwanted).await, Ok(()));
     assert!(!bench.task.connected());
 }
 
@@ -156,7 +186,7 @@ async fn a_core_that_does_not_answer_holds_no_release_up() {
     let bench = Bench::in_turn().await;
     bench.holds("task.turnEnded");
     let began = tokio::time::Instant::now();
-    assert_eq!(bench.release(true).await, Ok(()));
+    assert_eq!(bench.release(LetGo::Unwanted).await, Ok(()));
     assert_eq!(began.elapsed().as_secs(), 5);
     assert!(!bench.task.connected());
 }
@@ -165,7 +195,7 @@ async fn a_core_that_does_not_answer_holds_no_release_up() {
 async fn what_an_agent_says_that_was_let_go_is_not_heard() {
     let bench = Bench::idle().await;
     bench.deaf("dispose");
-    assert_eq!(bench.release(true).await, Err(StillRunning));
+    assert_eq!(bench.release(LetGo::Unwanted).await, Err(StillRunning));
     bench.take();
     bench.agent(AgentEvent::TurnStarted { turn: 2 }).await;
     bench.agent(AgentEvent::Text("hello".to_owned())).await;

@@ -5,7 +5,7 @@ use cofferdam_protocol::session::Envelope;
 
 use super::bench::{Bench, SESSION};
 use crate::host::agent::{AgentError, AgentEvent, CancelCause};
-use crate::host::live_task::{Cancel, Noted, Tell};
+use crate::host::live_task::{Cancel, LetGo, Noted, Tell};
 
 fn ended(turn: u64) -> AgentEvent {
     AgentEvent::TurnEnded { turn, reason: "completed".to_owned(), error: String::new() }
@@ -104,7 +104,7 @@ async fn a_task_that_is_let_go_before_its_agent_is_told_is_settled() {
     let bench = Bench::idle().await;
     let told = tokio::task::spawn_local(bench.task.send(Tell { text: "more".to_owned() }));
     tokio::task::yield_now().await;
-    bench.release(true).await.unwrap();
+    bench.release(LetGo::Unwanted).await.unwrap();
     assert_eq!(told.await.unwrap().unwrap().unwrap_err().code, PodErrorCode::CoreUnavailable.into());
     let said = bench.take();
     assert!(said.iter().any(|line| line.contains(r#""reason":"aborted""#)), "{said:?}");
@@ -114,7 +114,7 @@ async fn a_task_that_is_let_go_before_its_agent_is_told_is_settled() {
 #[actix::test]
 async fn a_task_that_is_resumed_shows_what_was_said_before() {
     let bench = Bench::idle().await;
-    bench.release(true).await.unwrap();
+    bench.release(LetGo::Unwanted).await.unwrap();
     let bench = bench.again();
     let mut begin = bench.message();
     begin.resume = true;
@@ -132,7 +132,7 @@ async fn a_task_that_is_resumed_shows_what_was_said_before() {
 #[actix::test]
 async fn a_conversation_that_cannot_be_read_is_not_gone_on_with() {
     let bench = Bench::idle().await;
-    bench.release(true).await.unwrap();
+    bench.release(LetGo::Unwanted).await.unwrap();
     bench.damage();
     let bench = bench.again();
     let mut begin = bench.message();
