@@ -8,7 +8,7 @@ use std::time::Duration;
 use actix::prelude::{ActorFutureExt, AsyncContext, Context, WrapFuture};
 use cofferdam_protocol::pod::{
     Method, PodErrorCode, TaskCancel, TaskSetAvailableTools, TaskSetError, TaskSetLastText, TaskSummary,
-    TaskTurnEnded, TaskTurnStarted,
+    TaskTurnEnded, TaskTurnStarted, cut,
 };
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
@@ -21,6 +21,9 @@ use crate::pod::{Call, Failure, Pod};
 const TRIES: u32 = 30;
 /// How long to wait in between.
 const PAUSE: Duration = Duration::from_secs(1);
+
+/// The most of an error that the core keeps, in UTF-16 units (spec §5).
+const ERROR_CHARS: usize = 2000;
 
 /// How long the core waits for what comes before the end of a turn.
 const STORE_LIMIT: Duration = Duration::from_secs(10);
@@ -213,23 +216,32 @@ impl LiveParts {
                 }
                 Ok(())
             }
-            Order::Error { code, message } => {
-                self.ask(TaskSetError { task_id, lease_id, code, message }).await.map(drop)
-            }
+            Order::Error { code, message } => self.set_error(code, &message).await,
         }
     }
 
+    /// Tells what went wrong, as much of it as the core keeps: an agent's own words can be longer than any request.
+    async fn set_error(&self, code: String, message: &str) -> Result<(), Failure> {
+        let (task_id, lease_id) = (self.task_id.clone(), self.lease.clone());
+        let message = cut(message, ERROR_CHARS).to_owned();
+        self.ask(TaskSetError { task_id, lease_id, code, message }).await.map(drop)
+    }
+
     /// Tells what went wrong, unless that was only that its time was up, and then how the turn ended: whoever hears that a task
-    /// has failed hears why.
+    /// has failed hears why. That it ended is told also if the core does not take why.
     async fn end_turn(&self, ended: Ended) -> Result<(), Failure> {
         let Ended { turn, reason, timed_out, last_text, error } = ended;
-        let (task_id, lease_id) = (self.task_id.clone(), self.lease.clone());
-        if !timed_out && !error.is_empty() && is_failure(&reason) {
-            let (task_id, lease_id, code) = (task_id.clone(), lease_id.clone(), reason.clone());
-            self.ask(TaskSetError { task_id, lease_id, code, message: error }).await?;
+        let why = match !timed_out && !error.is_empty() && is_failure(&reason) {
+            true => self.set_error(reason.clone(), &error).await,
+            false => Ok(()),
+        };
+        if why.as_ref().is_err_and(is_lost) {
+            return why;
         }
+        let (task_id, lease_id) = (self.task_id.clone(), self.lease.clone());
         let request = TaskTurnEnded { task_id, lease_id, turn, reason: Some(reason), timed_out, last_text };
-        self.ask(request).await.map(drop)
+        self.ask(request).await?;
+        why
     }
 }
 

@@ -382,6 +382,10 @@ fn a_task_is_told_with_our_names_and_without_what_moves_a_terminal() {
         told(call("c", "Bash", json!({ "command": "ls" }))),
         Some(AgentEvent::ToolCall { name: "bash".to_owned(), input: r#"{"command":"ls"}"#.to_owned() })
     );
+    let Some(AgentEvent::ToolCall { name, .. }) = told(call("c", &"€".repeat(1 << 20), json!({}))) else {
+        panic!("a call is told whatever its name")
+    };
+    assert_eq!(name, "€".repeat(85) + "…");
     assert_eq!(told(answer("c", "no", true)), Some(AgentEvent::ToolResult { text: "error: no".to_owned() }));
     assert_eq!(told(Item::TooLong), None);
 }

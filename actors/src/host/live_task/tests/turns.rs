@@ -92,6 +92,14 @@ async fn what_went_wrong_in_a_turn_is_the_tasks_error() {
     ];
     assert_eq!(bench.take(), expected);
     assert_eq!(bench.entries().await.last().unwrap(), "Turn: turn 1 ended: error: no credit left");
+    // Whatever the core makes of it, the turn has ended.
+    let bench = Bench::in_turn().await;
+    bench.refuses("task.setError", PodErrorCode::BadRequest, 1);
+    bench.agent(ended(1, "error", &"😀".repeat(1 << 20))).await;
+    let said = bench.take();
+    assert_eq!(said[0].chars().filter(|char| *char == '😀').count(), 1000);
+    assert_eq!(said[1], expected[1]);
+    assert!(said[2].starts_with("warning the state of task t may be behind"), "{said:?}");
     // Not where the core takes it for something else.
     let bench = Bench::in_turn().await;
     bench.agent(ended(1, "completed", "a warning")).await;
