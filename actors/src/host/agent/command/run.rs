@@ -207,7 +207,9 @@ impl Course {
                 // Once everything is gone, there is at most what a pipe holds.
                 _ = output.readable(), if !silent && (gone || !printed.is_full()) => {
                     let waited = printed.is_ready();
-                    silent = read(&output, &mut chunk, |bytes| printed.push(bytes, &mut tail));
+                    let mut bytes = Vec::new();
+                    silent = read(&output, &mut chunk, |read| bytes.extend_from_slice(read));
+                    (printed, tail) = apart(printed, tail, move |printed, tail| printed.push(&bytes, tail)).await?;
                     if !waited {
                         pause.as_mut().reset(Instant::now() + printed.pause());
                     }
@@ -263,7 +265,7 @@ impl Course {
                 },
             }
         }
-        printed.finish(&mut tail);
+        (printed, tail) = apart(printed, tail, Output::finish).await?;
         while let Some(event) = printed.take_last() {
             if *wanted.borrow() != Wanted::Dispose {
                 said(event).await;
@@ -285,6 +287,19 @@ impl Course {
         ran.cancelled |= ran.exited.is_none() && *wanted.borrow() != Wanted::Work;
         Ok(ran)
     }
+}
+
+/// Hears what was printed beside the actors' thread: what a line holds can take long to be read, and say nothing.
+async fn apart(
+    mut printed: Output,
+    mut tail: Tail,
+    hear: impl FnOnce(&mut Output, &mut Tail) + Send + 'static,
+) -> io::Result<(Output, Tail)> {
+    let heard = spawn_blocking(move || {
+        hear(&mut printed, &mut tail);
+        (printed, tail)
+    });
+    heard.await.map_err(io::Error::other)
 }
 
 /// Reads what there is. Whether it is over.
