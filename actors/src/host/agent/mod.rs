@@ -165,6 +165,9 @@ pub enum AgentEvent {
     /// The whole conversation as the agent has it, before its turn ends: from an agent that keeps it itself. It is stored in
     /// place of what was heard of the turn.
     Conversation(Box<Envelope>),
+    /// The program of its turn has ended; until the turn ends, what that has left is ended and cleared, which takes a minute at
+    /// most.
+    Exited,
     /// A turn ended.
     TurnEnded {
         /// Which.

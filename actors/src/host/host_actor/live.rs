@@ -110,7 +110,7 @@ impl HostActor {
             clock: self.parts.clock.clone(),
             faster: self.parts.faster,
             notices: ctx.address().recipient(),
-            held: self.held.subscribe(),
+            _held: self.held.subscribe(),
         };
         let addr = (self.subordinates.live_task)(parts);
         let entry = LiveEntry { addr, lease: lease.clone(), begun: false, agent: false, looked_at: None };

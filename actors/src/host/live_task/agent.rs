@@ -51,6 +51,7 @@ impl Handler<AgentEvent> for LiveTask {
                     heard.keeps(own);
                 }
             }
+            AgentEvent::Exited => self.exited(ctx),
             AgentEvent::TurnEnded { turn, reason, error } => self.turn_ended(turn, &reason, &error, ctx),
             AgentEvent::Gone { message } => self.gone(message, ctx),
         }
@@ -79,8 +80,15 @@ impl LiveTask {
             _ => (None, false),
         };
         let (cancelled, settled) = told;
-        self.state =
-            State::InTurn(Turn { number: Some(number), text: None, cancelled, settled, limit, before: None });
+        self.state = State::InTurn(Turn {
+            number: Some(number),
+            text: None,
+            cancelled,
+            settled,
+            exited: false,
+            limit,
+            before: None,
+        });
         self.heard.get_or_insert_with(|| Heard::new(number, None));
         self.facts.last_turn = self.facts.last_turn.max(number);
         self.enter(EntryKind::Turn, &format!("turn {number} began"));

@@ -8,7 +8,7 @@ use super::core_line::{Ended, Order};
 use super::messages::{Cancel, Expired};
 use super::prepare::Unready;
 use super::state::{Cancelled, State};
-use super::{LiveTask, PATIENCE, WATCHDOG};
+use super::{CLEARING, LiveTask, PATIENCE, WATCHDOG};
 use crate::host::agent::{CancelCause, CancelTurn};
 use crate::host::failure::HostRefusal;
 
@@ -88,19 +88,27 @@ impl LiveTask {
             return;
         }
         self.order(CancelTurn { task_id: self.parts.task_id.clone(), cause }, ctx);
-        if let State::InTurn(turn) = &mut self.state {
+        if let State::InTurn(turn) = &mut self.state
+            && !turn.exited
+        {
             ctx.cancel_future(turn.limit);
             turn.limit = ctx.run_later(self.parts.real(PATIENCE), |actor, ctx| actor.out_of_patience(ctx));
+        }
+    }
+
+    /// The program of the turn has ended: the turn ends when what is left of that is cleared.
+    pub(super) fn exited(&mut self, ctx: &mut Context<Self>) {
+        if let State::InTurn(turn) = &mut self.state {
+            turn.exited = true;
+            ctx.cancel_future(turn.limit);
+            turn.limit = ctx.run_later(self.parts.real(CLEARING), |actor, ctx| actor.out_of_patience(ctx));
         }
     }
 
     /// The agent has not ended its turn.
     fn out_of_patience(&mut self, ctx: &mut Context<Self>) {
         self.settle("aborted", "", ctx);
-        self.abandon(
-            "the agent did not end its turn within 10 s, and was ended; resume the task to go on",
-            ctx,
-        );
+        self.abandon("the agent did not end its turn in time, and was ended; resume the task to go on", ctx);
     }
 
     /// Tells the core how the turn ended: once, whatever comes later.

@@ -70,6 +70,9 @@ pub(super) const START_LIMIT: Duration = Duration::from_secs(30);
 /// How long an agent may take to end a turn that was cancelled, or to end itself.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How long an agent may take to clear what the program of a turn has left.
+pub(super) const CLEARING: Duration = Duration::from_secs(70);
+
 /// What a live task works with.
 #[derive(Clone)]
 pub(super) struct LiveParts {
@@ -92,7 +95,7 @@ pub(super) struct LiveParts {
     /// Who hears what becomes of it.
     pub(super) notices: Recipient<LiveNotice>,
     /// Kept by the actor until it stops: what is waited for when everything is let go.
-    pub(super) held: watch::Receiver<()>,
+    pub(super) _held: watch::Receiver<()>,
 }
 
 impl LiveParts {

@@ -88,6 +88,8 @@ pub(super) struct Turn {
     pub(super) cancelled: Option<Cancelled>,
     /// Whether the core was told how it ended, though the agent has not ended it.
     pub(super) settled: bool,
+    /// Whether its program has ended.
+    pub(super) exited: bool,
     /// Goes off when the turn, or the agent's time to end it, is over.
     pub(super) limit: SpawnHandle,
     /// What there is is being kept still: the agent has not been told yet.
@@ -106,7 +108,15 @@ pub(super) struct Before {
 impl Turn {
     /// One whose agent is to be told.
     pub(super) fn to_begin(limit: SpawnHandle, before: Before) -> Self {
-        Self { number: None, text: None, cancelled: None, settled: false, limit, before: Some(before) }
+        Self {
+            number: None,
+            text: None,
+            cancelled: None,
+            settled: false,
+            exited: false,
+            limit,
+            before: Some(before),
+        }
     }
 }
 

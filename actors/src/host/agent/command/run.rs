@@ -8,11 +8,12 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::process::{Child, Command};
+use std::thread;
 use std::time::Duration;
 
 use cofferdam_storage::disk::Disk;
 use cofferdam_storage::sandbox::{
-    CANCEL, Launched, LayerState, Order, ProbeReport, Report, Stdio, launch, take_copies_away,
+    CANCEL, Launched, Layer, LayerState, Order, ProbeReport, Report, Stdio, launch, take_copies_away,
 };
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
@@ -63,7 +64,7 @@ pub(super) enum Wanted {
     Dispose,
 }
 
-/// What came of it. Nothing runs any more.
+/// What came of it. Nothing runs any more, unless [`Ran::left`] says so.
 #[derive(Debug, Default)]
 pub(super) struct Ran {
     /// The layers that were set up.
@@ -82,6 +83,10 @@ pub(super) struct Ran {
     pub(super) printed: Printed,
     /// Whether it was told to end before it had ended.
     pub(super) cancelled: bool,
+    /// Whether its supervisor had to be killed.
+    killed: bool,
+    /// Whether somebody held what it prints to after that.
+    held: bool,
 }
 
 impl Ran {
@@ -98,10 +103,29 @@ impl Ran {
             Report::Failed { message } => self.failure = Some(message),
         }
     }
+
+    /// What of it is left though its program has ended, or was ended, for people; nothing if all is gone.
+    pub(super) fn left(&self) -> Option<String> {
+        let namespace = self.layers.iter().any(|state| state.layer == Layer::PidNamespace && state.holds);
+        match &self.failure {
+            Some(failure) if self.exited.is_some() => Some(format!("the program has ended, and {failure}")),
+            _ if !self.killed => None,
+            _ if namespace && !self.held => Some(
+                "the sandbox's supervisor did not end in time, and was killed; what it could not remove goes before the \
+                 next turn"
+                    .to_owned(),
+            ),
+            _ => Some(
+                "the sandbox's supervisor did not end in time, and was killed; programs that the task has started may \
+                 still run and change its files: look for them (ps), and end them before you go on"
+                    .to_owned(),
+            ),
+        }
+    }
 }
 
-/// Runs it; returns when it is over, and everything that was started is gone. `said` takes what
-/// the task is told.
+/// Runs it; returns when it is over: everything that was started is gone, or could not be ended. `said` takes what the task is
+/// told.
 pub(super) async fn run(
     job: Job,
     wanted: watch::Receiver<Wanted>,
@@ -113,8 +137,11 @@ pub(super) async fn run(
     let Job { supervisor, order, files, input: text, output: printed, faster } = job;
     let stdio = Stdio { input: input.into(), output: output.into(), error: error.into() };
     let copies = order.kept_home.clone().map(|home| (order.private_parent.clone(), home));
-    let launched = spawn_blocking(move || launch(Command::new(supervisor), &order, stdio, &files));
-    let Launched { supervisor, link } = launched.await.map_err(io::Error::other)??;
+    let launched = spawn_blocking(move || {
+        let Launched { supervisor, link } = launch(Command::new(supervisor), &order, stdio, &files)?;
+        Ok::<_, io::Error>((Supervisor(Some(supervisor)), link))
+    });
+    let (supervisor, link) = launched.await.map_err(io::Error::other)??;
     link.set_nonblocking(true)?;
     let course = Course {
         supervisor,
@@ -155,8 +182,38 @@ fn answer(output: &mut Output, answers: &mut Option<mpsc::Sender<String>>) {
     }
 }
 
+/// A supervisor, which is waited for also if nobody follows its course any more: it ends, since its link does, and must not stay
+/// as a zombie for the life of whatever this is part of.
+struct Supervisor(Option<Child>);
+
+impl Supervisor {
+    /// Has it killed.
+    fn kill(&self) {
+        let Some(supervisor) = &self.0 else { return };
+        tracing::warn!(pid = supervisor.id(), "a task's supervisor did not end in time, and is killed");
+        // Not waited for yet, so that the number is its own.
+        let _ = kill_process(Pid::from_child(supervisor), Signal::KILL);
+    }
+
+    /// Waits for its end; whether it was killed.
+    async fn wait(mut self) -> io::Result<bool> {
+        let Some(mut supervisor) = self.0.take() else { return Ok(false) };
+        let ended = spawn_blocking(move || supervisor.wait()).await.map_err(io::Error::other)??;
+        Ok(ended.signal().is_some())
+    }
+}
+
+impl Drop for Supervisor {
+    fn drop(&mut self) {
+        if let Some(mut supervisor) = self.0.take() {
+            // Not in the runtime, which may be ending, and would wait.
+            thread::spawn(move || supervisor.wait());
+        }
+    }
+}
+
 struct Course {
-    supervisor: Child,
+    supervisor: Supervisor,
     /// Where private directories are made, and the home that is kept, in which a killed supervisor leaves copies.
     copies: Option<(PathBuf, PathBuf)>,
     link: UnixStream,
@@ -174,7 +231,7 @@ impl Course {
         fed: impl Future<Output = ()>,
         said: impl AsyncFn(AgentEvent),
     ) -> io::Result<Ran> {
-        let Self { mut supervisor, copies, link, output, errors, mut printed, mut wanted, faster } = self;
+        let Self { supervisor, copies, link, output, errors, mut printed, mut wanted, faster } = self;
         let real = |span: Duration| span / faster.max(1);
         let (reports, mut commands) = link.into_split();
         let mut reports = BufReader::new(reports).lines();
@@ -191,10 +248,15 @@ impl Course {
             tokio::select! {
                 line = reports.next_line(), if !gone => match line {
                     Ok(Some(line)) => {
+                        let exited = ran.exited.is_some();
                         if let Ok(report) = serde_json::from_str(&line) {
                             ran.hear(report, *wanted.borrow());
                         }
-                        if ran.exited.is_some() || ran.failure.is_some() {
+                        if ran.exited.is_some() && !exited && *wanted.borrow() != Wanted::Dispose {
+                            // However little time was left to end the program: what is done now is worth the time.
+                            limit = Limit::after(real(CLEANING));
+                            said(AgentEvent::Exited).await;
+                        } else if ran.failure.is_some() {
                             limit.sooner(real(CLEANING));
                         }
                     }
@@ -246,7 +308,7 @@ impl Course {
                         }
                     }
                 }
-                () = patience.over(), if !gone => {
+                () = patience.over(), if !gone && ran.exited.is_none() => {
                     patience = Limit::none();
                     let _ = commands.write_all(format!("{CANCEL}\n").as_bytes()).await;
                     limit.sooner(real(GRACE + ENDING));
@@ -254,12 +316,13 @@ impl Course {
                 () = fed.as_mut(), if !full => full = true,
                 () = limit.over() => match gone {
                     false => {
-                        kill(&supervisor);
+                        supervisor.kill();
+                        ran.killed = true;
                         limit = Limit::after(real(ENDING));
                         gone = true;
                     }
                     true => {
-                        tracing::warn!("something of a task still holds its output, though its supervisor is gone");
+                        ran.held = true;
                         break;
                     }
                 },
@@ -271,20 +334,21 @@ impl Course {
                 said(event).await;
             }
         }
-        let ended = spawn_blocking(move || {
-            let status = supervisor.wait()?;
+        if supervisor.wait().await?
+            && let Some((private, home)) = copies
+        {
             // What it would have taken away itself would be in the next checkpoint.
-            if let (Some(_), Some((private, home))) = (status.signal(), &copies)
-                && let Err(error) = take_copies_away(&Disk::default(), private, home)
-            {
+            let taken = spawn_blocking(move || take_copies_away(&Disk::default(), &private, &home));
+            if let Err(error) = taken.await.map_err(io::Error::other)? {
                 tracing::warn!(%error, "what a killed supervisor has copied into a home that is kept is left there");
             }
-            Ok::<_, io::Error>(())
-        });
-        ended.await.map_err(io::Error::other)??;
+        }
         ran.errors = tail.text();
         ran.printed = printed.printed();
         ran.cancelled |= ran.exited.is_none() && *wanted.borrow() != Wanted::Work;
+        if let Some(left) = ran.left() {
+            tracing::warn!("{left}");
+        }
         Ok(ran)
     }
 }
@@ -314,13 +378,6 @@ fn read(from: &pipe::Receiver, chunk: &mut [u8], take: impl FnOnce(&[u8])) -> bo
     }
 }
 
-/// Its keeper, and what runs in the sandbox, end with it.
-fn kill(supervisor: &Child) {
-    tracing::warn!(pid = supervisor.id(), "a task's supervisor did not end in time, and is killed");
-    // Not waited for yet, so that the number is its own.
-    let _ = kill_process(Pid::from_child(supervisor), Signal::KILL);
-}
-
 /// Until when something has to be over, if that is known.
 struct Limit(Option<Pin<Box<Sleep>>>);
 
@@ -348,3 +405,6 @@ impl Limit {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

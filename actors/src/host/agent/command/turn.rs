@@ -75,14 +75,22 @@ impl CommandBackend {
             {
                 self.verdicts.compare(&Way::of(&agent.facts), &ran.layers);
             }
+            let left = left(&ran);
             let (reason, error) = outcome(ran);
             let ended = AgentEvent::TurnEnded { turn, reason: reason.to_owned(), error };
             // Sent now, and heard after the next line: whoever hears it may go on with the agent at once.
-            let said = agent.events.send(ended);
-            ctx.spawn(said.into_actor(self).map(|_, _, _| ()));
+            for event in left.into_iter().chain([ended]) {
+                let said = agent.events.send(event);
+                ctx.spawn(said.into_actor(self).map(|_, _, _| ()));
+            }
         }
         self.rests(task_id);
     }
+}
+
+/// What people are told of what is left of a turn; nothing if nothing is.
+pub(super) fn left(ran: &io::Result<Ran>) -> Option<AgentEvent> {
+    ran.as_ref().ok().and_then(Ran::left).map(AgentEvent::Note)
 }
 
 /// Why a turn has ended, and what went wrong.

@@ -284,7 +284,7 @@ impl Rig {
                 PodCore { pod: (core.clone(), core).into(), control }
             }),
             live_task: Box::new(move |parts| {
-                let (task, script, _held) = (parts.task_id, live.clone(), parts.held);
+                let (task, script, _held) = (parts.task_id, live.clone(), parts._held);
                 script.said.say(format!("hold {task} {}", parts.preset.id));
                 MockLive { task, script, _held }.start().into()
             }),

@@ -343,7 +343,7 @@ impl Bench {
             clock,
             faster: 1,
             notices: ProbeHost(said.clone()).start().recipient(),
-            held: watch::Sender::new(()).subscribe(),
+            _held: watch::Sender::new(()).subscribe(),
         };
         let config = Config { read_context: false, ..Config::default() };
         let task = LiveTask::new(parts.clone()).start();

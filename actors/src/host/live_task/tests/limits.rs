@@ -50,7 +50,7 @@ async fn an_agent_that_minds_no_cancellation_is_ended_after_ten_seconds() {
     bench.after(9).await;
     assert_eq!(bench.take().len(), 1);
     bench.after(1).await;
-    let note = "the agent did not end its turn within 10 s, and was ended; resume the task to go on";
+    let note = "the agent did not end its turn in time, and was ended; resume the task to go on";
     let expected = [
         "agent: dispose".to_owned(),
         "not live".to_owned(),
@@ -67,6 +67,26 @@ async fn an_agent_that_minds_no_cancellation_is_ended_after_ten_seconds() {
         ["task.markStarting", "agent: dispose", "agent: start again workspace-write read,bash,write"]
     );
     bench.tell("go on").await.unwrap();
+}
+
+#[actix::test]
+async fn an_agent_whose_program_has_ended_has_time_to_clear_what_that_has_left() {
+    let bench = Bench::in_turn().await;
+    bench.cancel().await;
+    bench.after(9).await;
+    bench.agent(AgentEvent::Exited).await;
+    // Nor does somebody who asks again hurry it.
+    bench.cancel().await;
+    bench.after(60).await;
+    bench.agent(ended("aborted")).await;
+    let said = bench.take();
+    assert!(!said.iter().any(|line| line == "agent: dispose"), "{said:?}");
+    assert_eq!(said.last().unwrap(), &told("aborted", false));
+
+    let bench = Bench::in_turn().await;
+    bench.agent(AgentEvent::Exited).await;
+    bench.after(70).await;
+    assert!(bench.take().contains(&"agent: dispose".to_owned()));
 }
 
 #[actix::test]

@@ -15,7 +15,7 @@ use super::seed::{Back, Beginning, Seed};
 use super::talk::Talk;
 use crate::host::agent::command::output::Output;
 use crate::host::agent::command::run::{Job, Ran, Wanted, run};
-use crate::host::agent::command::turn::outcome;
+use crate::host::agent::command::turn::{left, outcome};
 use crate::host::agent::command::verdict::Way;
 use crate::host::agent::command::{CommandBackend, CommandParts, Facts};
 use crate::host::agent::{AgentError, AgentEvent, FollowUpAgent};
@@ -85,6 +85,7 @@ impl CommandBackend {
                     if let Ok(ran) = &ran {
                         self.verdicts.compare(&Way::of(&agent.facts), &ran.layers);
                     }
+                    said.extend(left(&ran));
                     let run = ran.as_ref().map(|ran| ran.printed.session.clone()).unwrap_or_default();
                     let shown = agent.recovery.finish(attempt, &run, ended(ran));
                     said.extend(kept(back, shown.as_ref()));
