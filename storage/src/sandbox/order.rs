@@ -60,6 +60,9 @@ pub struct Order {
     /// How long the program may take to end after TERM, in milliseconds.
     #[serde(default = "default_grace")]
     pub grace_ms: u32,
+    /// Layers without which nothing runs: those that held when such a sandbox was tested.
+    #[serde(default)]
+    pub least: Vec<Layer>,
     /// Layers that are left out, for tests of what then still holds.
     #[serde(default)]
     pub without: Vec<LeftOut>,

@@ -369,6 +369,13 @@ impl Supervisor {
                         let layers = attempt.layers(abi, scopes);
                         self.link.report(&Report::Ready { layers: layers.clone() });
                         self.confined = true;
+                        let lacks = |layer: &Layer| layers.iter().find(|it| it.layer == *layer && !it.holds);
+                        if let Some(lost) = self.order.least.iter().find_map(lacks) {
+                            return Err(Failure::refused(
+                                format!("the sandbox lacks what it had when it was tested, {:?}", lost.layer),
+                                lost.detail.as_str(),
+                            ));
+                        }
                         let holds = self.report_probe(&layers, control, &tried);
                         self.stdio = None;
                         if !holds || (&*keeper).write_all(&[tell::RUN]).is_err() {

@@ -110,6 +110,7 @@ impl Place {
             }),
             limits: Limits::default(),
             grace_ms: 5000,
+            least: Vec::new(),
             without: self.way.without.to_vec(),
         }
     }

@@ -209,6 +209,7 @@ fn order(dir: &std::path::Path) -> sandbox::Order {
         program: None,
         limits: sandbox::Limits::default(),
         grace_ms: 0,
+        least: Vec::new(),
         without: Vec::new(),
     }
 }

@@ -39,7 +39,7 @@ use cofferdam_protocol::pod::{SandboxMode, SandboxPolicy};
 use cofferdam_storage::clock::Clock;
 use cofferdam_storage::disk::Disk;
 use cofferdam_storage::pod::presets::{BrokenPreset, CommandPreset};
-use cofferdam_storage::sandbox::sweep;
+use cofferdam_storage::sandbox::{Layer, sweep};
 use tokio::sync::watch;
 
 use self::cosh::Recovery;
@@ -119,6 +119,8 @@ struct Facts {
     system_prompt: String,
     /// Its home, if that is kept.
     home: Option<PathBuf>,
+    /// The layers that held when its sandbox was tested: without one of them no turn runs.
+    least: Vec<Layer>,
 }
 
 /// Starts the backend in the running actix system, and makes its presets known; `cosh` is there unless another one has its name.

@@ -104,6 +104,7 @@ impl CommandParts {
             program: None,
             limits: Limits::usual(),
             grace_ms: u32::try_from(self.real(GRACE).as_millis()).unwrap_or(u32::MAX),
+            least: facts.least.clone(),
             without: Vec::new(),
         }
     }

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use actix::prelude::{ActorFutureExt, Context, Handler, ResponseActFuture, WrapFuture};
 use cofferdam_protocol::pod::SandboxCheck;
+use cofferdam_storage::sandbox::Layer;
 use tokio::sync::watch;
 
 use super::run::{Wanted, run};
-use super::verdict::{Way, check};
+use super::verdict::{Way, check, held};
 use super::{Agent, COSH, CommandBackend, Facts, Recovery};
 use crate::host::agent::{AgentError, ReadyAgent, StartAgent};
 
@@ -61,6 +62,7 @@ impl CommandBackend {
             mode: start.mode,
             tools: start.tools,
             system_prompt: start.system_prompt,
+            least: Vec::new(),
         };
         let agent = Agent {
             facts: facts.clone(),
@@ -80,7 +82,8 @@ impl CommandBackend {
         facts: Facts,
     ) -> ResponseActFuture<Self, Result<ReadyAgent, AgentError>> {
         let way = Way::of(&facts);
-        if let Some(check) = self.verdicts.get(&way, self.parts.clock.monotonic()) {
+        if let Some((check, layers)) = self.verdicts.get(&way, self.parts.clock.monotonic()) {
+            self.needs(&task_id, layers);
             return Box::pin(async move { Ok(ready(&facts, check)) }.into_actor(self));
         }
         let (wanted, told) = watch::channel(Wanted::Work);
@@ -96,6 +99,7 @@ impl CommandBackend {
             match tested {
                 Ok(ran) => {
                     let check = check(&facts, &ran, actor.parts.clock.wall().0 / 1_000_000);
+                    actor.needs(&task_id, held(&ran.layers));
                     actor.verdicts.keep(way, &ran.layers, check.clone(), actor.parts.clock.monotonic());
                     Ok(ready(&facts, check))
                 }
@@ -105,6 +109,15 @@ impl CommandBackend {
                 }
             }
         }))
+    }
+}
+
+impl CommandBackend {
+    /// No turn of the agent is to run without these layers.
+    fn needs(&mut self, task_id: &str, layers: Vec<Layer>) {
+        if let Some(agent) = self.agents.get_mut(task_id) {
+            agent.facts.least = layers;
+        }
     }
 }
 

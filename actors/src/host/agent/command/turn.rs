@@ -11,7 +11,7 @@ use super::home::is_new;
 use super::output::Printed;
 use super::run::{Ran, Wanted, run};
 use super::texts::readable;
-use super::verdict::Way;
+use super::verdict::{Way, held};
 use crate::host::agent::jsonl::Outcome;
 use crate::host::agent::{AgentError, AgentEvent, CancelTurn, FollowUpAgent};
 
@@ -65,16 +65,34 @@ impl Handler<FollowUpAgent> for CommandBackend {
 }
 
 impl CommandBackend {
+    /// Whether a turn did not run, since its sandbox would not have been the one that was tested. Then the agent is gone, and the
+    /// next one's sandbox is tested anew.
+    pub(super) fn was_weaker(&mut self, task_id: &str, ran: Option<&Ran>, ctx: &mut Context<Self>) -> bool {
+        let agent = self.agents.get(task_id).filter(|agent| !agent.disposed);
+        let (Some(agent), Some(ran)) = (agent, ran.filter(|ran| !ran.layers.is_empty())) else {
+            return false;
+        };
+        self.verdicts.compare(&Way::of(&agent.facts), &ran.layers);
+        let holding = held(&ran.layers);
+        if ran.exited.is_some() || agent.facts.least.iter().all(|layer| holding.contains(layer)) {
+            return false;
+        }
+        let why = ran.failure.as_deref().unwrap_or("the sandbox lacks what it had when it was tested");
+        let message = format!("{why}; resume the task, and its sandbox is tested anew");
+        let said = agent.events.send(AgentEvent::Gone { message });
+        ctx.spawn(said.into_actor(self).map(|_, _, _| ()));
+        self.agents.remove(task_id);
+        true
+    }
+
     /// A turn is over. What it ends with is said last.
     fn ended(&mut self, task_id: &str, turn: u64, ran: io::Result<Ran>, ctx: &mut Context<Self>) {
+        if self.was_weaker(task_id, ran.as_ref().ok(), ctx) {
+            return;
+        }
         if let Some(agent) = self.agents.get(task_id)
             && !agent.disposed
         {
-            if let Ok(ran) = &ran
-                && !ran.layers.is_empty()
-            {
-                self.verdicts.compare(&Way::of(&agent.facts), &ran.layers);
-            }
             let left = left(&ran);
             let (reason, error) = outcome(ran);
             let ended = AgentEvent::TurnEnded { turn, reason: reason.to_owned(), error };

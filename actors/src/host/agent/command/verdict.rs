@@ -39,16 +39,18 @@ pub(super) struct Verdicts(Vec<Verdict>);
 #[derive(Debug)]
 struct Verdict {
     way: Way,
-    layers: Vec<(Layer, bool)>,
+    /// Those that held.
+    layers: Vec<Layer>,
     check: SandboxCheck,
     until: Duration,
 }
 
 impl Verdicts {
-    /// The verdict on a way, if it was tested lately.
-    pub(super) fn get(&mut self, way: &Way, now: Duration) -> Option<SandboxCheck> {
+    /// The verdict on a way, with the layers that held, if it was tested lately.
+    pub(super) fn get(&mut self, way: &Way, now: Duration) -> Option<(SandboxCheck, Vec<Layer>)> {
         self.0.retain(|verdict| verdict.until > now);
-        self.0.iter().find(|verdict| verdict.way == *way).map(|verdict| verdict.check.clone())
+        let found = self.0.iter().find(|verdict| verdict.way == *way);
+        found.map(|verdict| (verdict.check.clone(), verdict.layers.clone()))
     }
 
     /// Keeps one. What failed or let something through is tested anew the next time.
@@ -66,8 +68,9 @@ impl Verdicts {
     }
 }
 
-fn held(layers: &[LayerState]) -> Vec<(Layer, bool)> {
-    layers.iter().map(|state| (state.layer, state.holds)).collect()
+/// The layers that hold.
+pub(super) fn held(layers: &[LayerState]) -> Vec<Layer> {
+    layers.iter().filter(|state| state.holds).map(|state| state.layer).collect()
 }
 
 /// The verdict of one test, made `at`.

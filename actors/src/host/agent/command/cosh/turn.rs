@@ -16,7 +16,6 @@ use super::talk::Talk;
 use crate::host::agent::command::output::Output;
 use crate::host::agent::command::run::{Job, Ran, Wanted, run};
 use crate::host::agent::command::turn::{left, outcome};
-use crate::host::agent::command::verdict::Way;
 use crate::host::agent::command::{CommandBackend, CommandParts, Facts};
 use crate::host::agent::{AgentError, AgentEvent, FollowUpAgent};
 use crate::session::recovery::Attempt;
@@ -76,15 +75,16 @@ impl CommandBackend {
         carried: Result<Carried, String>,
         ctx: &mut Context<Self>,
     ) {
+        let ran = carried.as_ref().ok().and_then(|carried| carried.ran.as_ref().ok());
+        if self.was_weaker(task_id, ran, ctx) {
+            return;
+        }
         if let Some(agent) = self.agents.get_mut(task_id).filter(|agent| !agent.disposed) {
             let mut said = Vec::new();
             let shown = match carried {
                 // Nothing was resumed that could have been lost.
                 Err(why) => Some(Shown::Failed(why)),
                 Ok(Carried { ran, back }) => {
-                    if let Ok(ran) = &ran {
-                        self.verdicts.compare(&Way::of(&agent.facts), &ran.layers);
-                    }
                     said.extend(left(&ran));
                     let run = ran.as_ref().map(|ran| ran.printed.session.clone()).unwrap_or_default();
                     let shown = agent.recovery.finish(attempt, &run, ended(ran));

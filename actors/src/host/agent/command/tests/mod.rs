@@ -49,6 +49,8 @@ struct Bench {
     presets: Vec<Preset>,
     listener: Recipient<AgentEvent>,
     heard: mpsc::UnboundedReceiver<AgentEvent>,
+    /// What people were told beside the ends of turns.
+    notes: Vec<String>,
 }
 
 fn command(id: &str, follow_up: bool) -> CommandPreset {
@@ -92,7 +94,7 @@ impl Bench {
         ];
         let presets = start(parts, presets, Cosh(Err("there is none".to_owned())));
         let (sender, heard) = mpsc::unbounded_channel();
-        Self { dir, clock, presets, listener: Listener(sender).start().recipient(), heard }
+        Self { dir, clock, presets, listener: Listener(sender).start().recipient(), heard, notes: Vec::new() }
     }
 
     fn over_script(faster: u32) -> Self {
@@ -159,12 +161,16 @@ impl Bench {
     }
 
     async fn end(&mut self, started: u64) -> (u64, String, String) {
-        match self.heard.recv().await {
-            Some(AgentEvent::TurnEnded { turn, reason, error }) => {
-                assert_eq!(turn, started);
-                (turn, reason, error)
+        loop {
+            match self.heard.recv().await {
+                Some(AgentEvent::Exited) => {}
+                Some(AgentEvent::Note(note)) => self.notes.push(note),
+                Some(AgentEvent::TurnEnded { turn, reason, error }) => {
+                    assert_eq!(turn, started);
+                    return (turn, reason, error);
+                }
+                other => panic!("no turn ended: {other:?}"),
             }
-            other => panic!("no turn ended: {other:?}"),
         }
     }
 }
@@ -187,6 +193,7 @@ async fn a_turn_ends_as_its_program_did() {
         assert_eq!((turn, ended.as_str()), (number, reason), "{prompt}: {error}");
         assert!(error.contains(part) && error.is_empty() == part.is_empty(), "{prompt}: {error}");
     }
+    assert_eq!(bench.notes, ["the program has ended, and something is left"]);
 }
 
 #[actix::test]
@@ -209,6 +216,7 @@ async fn a_supervisor_that_minds_nothing_is_killed() {
     bench.tell("deaf").await.unwrap();
     bench.cancel().await;
     assert_eq!(bench.turn().await, (1, "aborted".to_owned(), String::new()));
+    assert!(bench.notes[0].contains("was killed; programs that the task has started may still run"));
     bench.tell("deaf").await.unwrap();
     bench.dispose().await;
     assert_eq!(bench.tell("exit 0").await, Err(AgentError::Gone));
@@ -249,6 +257,27 @@ async fn a_sandbox_is_tested_once_for_all_that_are_confined_alike_and_anew_after
     assert_eq!(note("e", |_| {}).await, first);
     *bench.clock.0.lock().unwrap() = Duration::from_secs(600);
     assert_ne!(note("f", |_| {}).await, first);
+}
+
+#[actix::test]
+async fn a_turn_without_a_layer_that_the_test_had_does_not_run_and_the_next_agent_is_tested_anew() {
+    let mut bench = Bench::over_script(1);
+    let layered = |bench: &Bench, task: &str| {
+        let mut message = bench.message(task);
+        message.policy.task_dir.push_str("layered");
+        message
+    };
+    let first = bench.send(layered(&bench, "t")).await.unwrap().check;
+    // The verdict says so, too, of one that is confined alike.
+    assert_eq!(bench.send(layered(&bench, "u")).await.unwrap().check, first);
+    for task in ["t", "u"] {
+        let prompt = "weaker".to_owned();
+        bench.send(FollowUpAgent { task_id: task.to_owned(), prompt, conversation: None }).await.unwrap();
+        assert_eq!(bench.heard.recv().await, Some(AgentEvent::TurnStarted { turn: 1 }));
+        let Some(AgentEvent::Gone { message }) = bench.heard.recv().await else { panic!("it is not gone") };
+        assert!(message.starts_with("it is weaker; resume the task"), "{message}");
+    }
+    assert_ne!(bench.send(layered(&bench, "t")).await.unwrap().check, first);
 }
 
 #[actix::test]

@@ -5,10 +5,15 @@ read -r order
 case $order in
     *no-sandbox*) say '{"report":"failed","message":"this kernel has no Landlock"}' ;;
     *'"probe":{'*)
-        say '{"report":"ready","layers":[]}'
+        case $order in *layered*) holds=true ;; *) holds=false ;; esac
+        say "{\"report\":\"ready\",\"layers\":[{\"layer\":\"mount-namespace\",\"holds\":$holds,\"detail\":\"\"}]}"
         say "{\"report\":\"probe\",\"probe\":\"denied\",\"fsDenied\":true,\"note\":\"tested by $$\"}"
         ;;
     *'"exit 0"'*) say '{"report":"started"}'; say '{"report":"exited","code":0,"signal":null}' ;;
+    *'"weaker"'*'"least":["mount-namespace"]'*)
+        say '{"report":"ready","layers":[{"layer":"mount-namespace","holds":false,"detail":"no more"}]}'
+        say '{"report":"failed","message":"it is weaker"}'
+        ;;
     *'"exit 3"'*) say '{"report":"started"}'; say '{"report":"exited","code":3,"signal":null}' ;;
     *'"killed"'*) say '{"report":"started"}'; say '{"report":"exited","code":null,"signal":9}' ;;
     *'"unable"'*) say '{"report":"failed","message":"no such program"}' ;;
