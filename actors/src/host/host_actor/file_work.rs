@@ -1,5 +1,10 @@
 //! Who works on tasks' files. Going back to what they were bears nothing beside it.
 
+use std::path::Path;
+
+use cofferdam_protocol::pod::{PodErrorCode, TaskSummary};
+use serde_json::json;
+
 use super::HostActor;
 use crate::host::failure::{HostFailure, HostRefusal};
 
@@ -45,13 +50,47 @@ impl HostActor {
         }
     }
 
+    /// Why a task cannot be brought back now to what it was, as far as that is for tasks whose directories lie in its own, or
+    /// around it: what is brought back in one is in the other.
+    pub(super) fn if_no_neighbour_works(&self, task: &TaskSummary) -> Result<(), HostFailure> {
+        let works =
+            |other: &TaskSummary| other.status.is_active() || self.file_works.of(&other.id).next().is_some();
+        let tasks = self.cache.tasks().into_iter();
+        let working: Vec<_> = tasks.filter(|other| are_nested(task, other) && works(other)).collect();
+        if working.is_empty() {
+            return Ok(());
+        }
+        let ids: Vec<_> = working.into_iter().map(|other| other.id.as_str()).collect();
+        Err(HostFailure {
+            code: PodErrorCode::TaskBusy.into(),
+            message: format!(
+                "other tasks work in that directory, or around it: {}; wait for their end, or cancel them",
+                ids.join(", ")
+            ),
+            data: json!({ "sharedWith": ids }),
+        })
+    }
+
     /// Why nothing may be done with a task now.
-    pub(super) fn if_not_rewinding(&self, task: &str) -> Result<(), HostFailure> {
-        match self.file_works.of(task).find(|work| *work == FileWork::Rewind) {
-            Some(work) => Err(busy(work)),
+    pub(super) fn if_not_rewinding(&self, id: &str) -> Result<(), HostFailure> {
+        let concerns = |other: &str| match (self.cache.task(id), self.cache.task(other)) {
+            _ if other == id => true,
+            (Some(task), Some(other)) => are_nested(task, other),
+            _ => false,
+        };
+        let mut rewinds = self.file_works.0.iter().filter(|(_, work)| *work == FileWork::Rewind);
+        match rewinds.find(|(other, _)| concerns(other.as_str())) {
+            Some((_, work)) => Err(busy(*work)),
             None => Ok(()),
         }
     }
+}
+
+/// Whether the directory of one of two tasks lies in the other's.
+fn are_nested(one: &TaskSummary, other: &TaskSummary) -> bool {
+    let [one_dir, other_dir] = [one, other].map(|task| Path::new(&task.task_dir));
+    let is_known = one_dir.is_absolute() && other_dir.is_absolute();
+    one_dir != other_dir && is_known && (one_dir.starts_with(other_dir) || other_dir.starts_with(one_dir))
 }
 
 fn busy(work: FileWork) -> HostFailure {

@@ -25,6 +25,7 @@ impl HostActor {
         let (task, whose) = self.kept_task(id)?;
         let running = "the task has not ended its turn; wait for its end, or cancel it";
         self.if_nothing_works_on_files(id)?;
+        self.if_no_neighbour_works(&task)?;
         let busy = match self.live.get(id) {
             // It was resumed, and its agent waits to be told something. A turn that begins now comes before this or after it.
             Some(entry) if entry.agent && task.status == TaskStatus::Starting => None,

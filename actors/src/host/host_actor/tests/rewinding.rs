@@ -105,3 +105,32 @@ async fn a_task_whose_files_are_removed_or_exported_is_not_brought_back_meanwhil
     // All that is done, or has failed: it is asked for what was never kept.
     assert_eq!(rig.refusal(rewind("a")).await.0, "BAD_REQUEST");
 }
+
+#[actix::test]
+async fn a_task_in_or_around_which_another_works_is_not_brought_back_nor_does_that_begin_meanwhile() {
+    let at = |id: &str, dir: &str, status| TaskSummary { task_dir: dir.to_owned(), ..kept(id, status) };
+    let tasks = || {
+        ["/pods/a", "/pods/a/b", "/pods/a/b/c", "/pods/ab"]
+            .map(|dir| at(&dir[dir.rfind('/').unwrap() + 1..], dir, TaskStatus::Completed))
+    };
+    let mut running = tasks();
+    running[1].status = TaskStatus::Running;
+    let rig = Rig::with(running.into()).await;
+    for id in ["a", "c"] {
+        let refused = rig.ask(rewind(id)).await.unwrap_err();
+        assert_eq!(
+            (refused.code, &refused.data),
+            (PodErrorCode::TaskBusy.into(), &json!({"sharedWith": ["b"]}))
+        );
+        assert_eq!(rig.refusal(undo(id)).await.0, "TASK_BUSY", "{id}");
+    }
+    assert_eq!(rig.refusal(rewind("ab")).await.0, "BAD_REQUEST", "nothing was kept of it");
+
+    let rig = Rig::with(tasks().into()).await;
+    let tell = FollowUp { task_id: "c".to_owned(), text: "more".to_owned() };
+    let host = &rig.host;
+    let (_, told, inner) = tokio::join!(host.ask(rewind("a")), host.ask(tell), host.ask(rewind("b")));
+    for refused in [told.err(), inner.err()] {
+        assert_eq!(refused.unwrap().code, PodErrorCode::TaskBusy.into());
+    }
+}
