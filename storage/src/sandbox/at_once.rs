@@ -65,3 +65,64 @@ fn restrict(root: &File) -> Result<RestrictionStatus, RulesetError> {
     // Every set of rules forbids moving files from one directory to another, unless it says otherwise.
     rules.add_rule(PathBeneath::new(root, AccessFs::Refer))?.restrict_self()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use rustix::process::{Resource, Rlimit, setrlimit};
+
+    use super::super::processes::{Children, reap};
+    use super::*;
+
+    /// Set for this test once more, where its processes are counted and have a namespace of their own.
+    const CONTAINED: &str = "COFFERDAM_TEST_CONTAINED";
+    /// What that says where there are no scopes.
+    const NO_SCOPES: i32 = 77;
+
+    #[test]
+    fn one_signal_ends_processes_that_are_always_somebody_else_and_nothing_outside() {
+        if std::env::var_os(CONTAINED).is_some() {
+            return end_a_storm();
+        }
+        let test = "sandbox::at_once::tests::one_signal_ends_processes_that_are_always_somebody_else_and_nothing_outside";
+        let script = format!(
+            "sleep 1000 & \"$0\" --exact {test} --test-threads=1; code=$?; kill $! || code=3; exit $code"
+        );
+        let mut contained = Command::new("timeout");
+        contained.args(["--signal=KILL", "60", "unshare", "--user", "--map-current-user", "--pid", "--fork"]);
+        contained.args(["--kill-child", "--mount-proc", "sh", "-c", &script]);
+        contained.arg(std::env::current_exe().unwrap()).env(CONTAINED, "").stdout(Stdio::null());
+        match contained.status().map(|status| status.code()) {
+            Ok(Some(0)) => {}
+            Ok(Some(code @ (101 | 3))) => panic!("{code}: see above"),
+            other => cofferdam_tests::skipped(format_args!(
+                "this needs namespaces, and Landlock with a scope of signals: {other:?}"
+            )),
+        }
+    }
+
+    fn end_a_storm() {
+        let few = Rlimit { current: Some(1000), maximum: Some(1000) };
+        setrlimit(Resource::Nproc, few).unwrap();
+        let Some(bounded) = Bounded::by_landlock() else { std::process::exit(NO_SCOPES) };
+        rustix::process::set_child_subreaper(Some(getpid())).unwrap();
+        let next = |_| {
+            let mut shell = Command::new("sh");
+            shell.args(["-c", "next() { next & exit; }; next"]).stdin(Stdio::null()).stderr(Stdio::null());
+            // As many may have ended by now as there may be.
+            reap(|_, _| {});
+            shell.spawn().unwrap()
+        };
+        let _storm: Vec<_> = (0..20).map(next).collect();
+        // They are on their way.
+        let mut ended = 0;
+        while ended < 100 {
+            assert_ne!(reap(|_, _| ended += 1), Children::None);
+        }
+        bounded.kill_all();
+        while reap(|_, _| {}) != Children::None {
+            std::thread::yield_now();
+        }
+    }
+}
