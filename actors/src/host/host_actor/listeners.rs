@@ -19,7 +19,7 @@ struct Listener {
     /// The main session it shows, if it shows one.
     main: Option<MainSession>,
     events: Sender<Arc<HostEvent>>,
-    /// Whether it lost events that it was not told of yet.
+    /// Whether the last that it was told is that it loses events.
     lost: bool,
 }
 
@@ -73,20 +73,20 @@ enum Told {
 }
 
 impl Listener {
+    /// The last place is kept for the word that events are lost: it comes also if nothing happens afterwards, and behind
+    /// everything that came before.
     fn tell(&mut self, event: &Arc<HostEvent>) -> Told {
-        if self.lost {
-            match self.events.try_send(Arc::new(HostEvent::Lost)) {
-                Ok(()) => self.lost = false,
-                Err(TrySendError::Full(_)) => return Told::NoRoom,
-                Err(TrySendError::Closed(_)) => return Told::Gone,
-            }
+        let has_room = self.events.capacity() > 1;
+        if !has_room && self.lost && !self.events.is_closed() {
+            return Told::NoRoom;
         }
-        match self.events.try_send(Arc::clone(event)) {
-            Ok(()) => Told::Taken,
-            Err(TrySendError::Full(_)) => {
-                self.lost = true;
-                Told::NoRoom
+        let said = if has_room { Arc::clone(event) } else { Arc::new(HostEvent::Lost) };
+        match self.events.try_send(said) {
+            Ok(()) => {
+                self.lost = !has_room;
+                if has_room { Told::Taken } else { Told::NoRoom }
             }
+            Err(TrySendError::Full(_)) => Told::NoRoom,
             Err(TrySendError::Closed(_)) => Told::Gone,
         }
     }

@@ -266,6 +266,7 @@ impl Handler<LiveNotice> for HostActor {
                     self.listeners.tell(HostEvent::TaskEntry { task_id, entry });
                 }
             }
+            LiveChange::Missed => self.listeners.tell(HostEvent::Lost),
             LiveChange::Diagnostic { level, message } => {
                 self.diagnose(level, format!("{task_id}: {message}"));
             }

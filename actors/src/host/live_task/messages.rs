@@ -131,6 +131,8 @@ pub(in crate::host) enum LiveChange {
     },
     /// Something was said or done.
     Entry(TranscriptEntry),
+    /// Something was said or done while the host was too busy to hear it.
+    Missed,
     /// Something a person should know.
     Diagnostic {
         /// How grave.

@@ -131,6 +131,8 @@ pub(super) struct LiveTask {
     /// Whether a heartbeat waits for its answer.
     beating: bool,
     entries: Entries,
+    /// Whether the host missed the newest entry.
+    missed: bool,
     /// What was heard of the turn that runs, or of one whose agent still has to end.
     heard: Option<Heard>,
     /// How many turns were to begin.
@@ -149,15 +151,20 @@ impl LiveTask {
             line: CoreLine::default(),
             beating: false,
             entries: Entries::default(),
+            missed: false,
             heard: None,
             turns: 0,
         }
     }
 
-    /// Writes something into the transcript, and tells the host. One that is too busy can read it there.
+    /// Writes something into the transcript, and tells the host. One that is too busy hears of it later, and can read it there.
     fn enter(&mut self, kind: EntryKind, text: &str) {
         let entry = self.entries.add(kind, text, self.parts.now());
-        let _ = self.parts.notices.try_send(self.parts.notice(LiveChange::Entry(entry)));
+        let missed = self.parts.notices.try_send(self.parts.notice(LiveChange::Entry(entry))).is_err();
+        if missed && !self.missed {
+            self.say(LiveChange::Missed);
+        }
+        self.missed = missed;
     }
 
     /// Says whether there is an agent, if that has changed.

@@ -249,6 +249,7 @@ impl Handler<LiveNotice> for ProbeHost {
             }
             LiveChange::Diagnostic { level, .. } => panic!("{level:?}"),
             LiveChange::Ended => self.0.say("ended"),
+            LiveChange::Missed => self.0.say("missed"),
             // The transcript says the same.
             LiveChange::Entry(_) => {}
         }
