@@ -145,9 +145,10 @@ pub struct HunkReport {
 /// A line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LineReport {
-    /// `-` is in the earlier text only, `+` in the later one, a blank in both.
+    /// `-` is in the earlier text only, `+` in the later one, a blank in both; `\` says that the line before it is the last of
+    /// its text and has no end.
     pub tag: char,
-    /// Without its end; at most 2000 characters.
+    /// Without its line feed; at most 2000 characters.
     pub text: String,
 }
 
@@ -264,13 +265,13 @@ fn as_text(bytes: &[u8]) -> Option<&str> {
 fn hunks(old: &str, new: &str) -> (Vec<HunkReport>, bool) {
     let mut config = TextDiff::configure();
     let diff = config.timeout(PATIENCE).diff_lines(old, new);
-    let (mut hunks, mut room) = (Vec::new(), LINES);
+    let (mut hunks, mut room, mut left_out) = (Vec::new(), LINES, false);
     for group in diff.grouped_ops(AROUND) {
         let Some(first) = group.first() else { continue };
         let (old_start, new_start) = (first.old_range().start + 1, first.new_range().start + 1);
         let mut lines = Vec::new();
         for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
-            if lines.len() == room {
+            if lines.len() >= room {
                 hunks.push(HunkReport { old_start, new_start, lines });
                 return (hunks, true);
             }
@@ -279,13 +280,18 @@ fn hunks(old: &str, new: &str) -> (Vec<HunkReport>, bool) {
                 ChangeTag::Delete => '-',
                 ChangeTag::Insert => '+',
             };
-            let line = change.value().trim_end_matches(['\n', '\r']);
-            lines.push(LineReport { tag, text: line.chars().take(LINE).collect() });
+            let line = change.value().strip_suffix('\n').unwrap_or(change.value());
+            let text: String = line.chars().take(LINE).collect();
+            left_out |= text.len() < line.len();
+            lines.push(LineReport { tag, text });
+            if change.missing_newline() && tag != ' ' {
+                lines.push(LineReport { tag: '\\', text: String::new() });
+            }
         }
-        room -= lines.len();
+        room = room.saturating_sub(lines.len());
         hunks.push(HunkReport { old_start, new_start, lines });
     }
-    (hunks, false)
+    (hunks, left_out)
 }
 
 #[cfg(test)]
@@ -316,13 +322,13 @@ mod tests {
         let old: String = (1..=20).map(|n| format!("{n}\n")).collect();
         let new = old.replace("\n10\n", "\nten\r\n");
         let report = report(file(old.as_bytes()), file(new.as_bytes()));
-        assert_eq!(lines(&report), ["@7 7", " 7", " 8", " 9", "-10", "+ten", " 11", " 12", " 13"]);
+        assert_eq!(lines(&report), ["@7 7", " 7", " 8", " 9", "-10", "+ten\r", " 11", " 12", " 13"]);
         assert!(!report.truncated);
     }
 
     #[test]
     fn what_is_on_one_side_only_is_shown_whole() {
-        assert_eq!(lines(&report(None, file(b"a\nb"))), ["@1 1", "+a", "+b"]);
+        assert_eq!(lines(&report(None, file(b"a\nb"))), ["@1 1", "+a", "+b", "\\"]);
         assert_eq!(lines(&report(file(b"a\n"), None)), ["@1 1", "-a"]);
         assert_eq!(report(None, file(b"")).hunks, []);
     }
@@ -348,6 +354,9 @@ mod tests {
         let new = cut.new.unwrap();
         assert!(cut.truncated && new.truncated && !new.binary);
         assert_eq!(cut.hunks[0].lines[0].text.chars().count(), LINE);
+        let (one, other) = ("x".repeat(LINE) + "one\n", "x".repeat(LINE) + "other\n");
+        let cut = report(file(one.as_bytes()), file(other.as_bytes()));
+        assert!(cut.truncated, "where they differ is not shown: {:?}", lines(&cut));
         let many: String = (0..LINES + 1).map(|n| format!("{n}\n")).collect();
         let cut = report(None, file(many.as_bytes()));
         assert!(cut.truncated && !cut.new.unwrap().truncated);
