@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use actix::{Actor, Context, Handler, MessageResult};
-use cofferdam_actors::host::{Ask, GetStatus, HostFailure, HostRefusal, Subscribe};
+use cofferdam_actors::host::{Ask, EndAgents, GetStatus, HostFailure, HostRefusal, Subscribe};
 use cofferdam_protocol::host::{ExportList, *};
 use cofferdam_protocol::pod::*;
 use serde_json::{Value, json};
@@ -163,6 +163,11 @@ impl Handler<GetStatus> for HostStub {
             diagnostics: vec![diagnostic()],
         })
     }
+}
+
+impl Handler<EndAgents> for HostStub {
+    type Result = ();
+    fn handle(&mut self, _: EndAgents, _: &mut Context<Self>) {}
 }
 
 impl Handler<Subscribe> for HostStub {
