@@ -1,5 +1,6 @@
 //! Takes a process into its sandbox, for good: the last steps before a program starts.
 
+use std::io::{self, ErrorKind};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio as ChildStdio};
@@ -105,8 +106,15 @@ pub(super) fn start(program: &Program, environment: &[(&str, std::path::PathBuf)
     command.current_dir(&program.cwd).stdin(pipe(input)).stdout(pipe(output)).stderr(pipe(error));
     // The keeper listens to signals in another way.
     let _ = SigSet::empty().thread_set_mask();
-    let failed: std::result::Result<(), _> = Err(command.exec());
-    match failed.doing(format_args!("{name} cannot be started in {}", program.cwd.display())) {
+    let failed: io::Error = command.exec();
+    let hidden = match failed.kind() {
+        // The commonest reason for a program that everybody else finds.
+        ErrorKind::NotFound | ErrorKind::PermissionDenied => {
+            "; what lies in the user's home is hidden, unless the preset's from_home names it"
+        }
+        _ => "",
+    };
+    match Err(failed).doing(format_args!("{name} cannot be started in {}{hidden}", program.cwd.display())) {
         Err(failure) => failure,
         Ok(()) => Failure::refused("the program is not started", "for no reason"),
     }

@@ -363,7 +363,11 @@ impl Supervisor {
             while let Some(said) = heard.next() {
                 match said {
                     Inner::Unable { message } => {
-                        return Err(Failure::refused("the sandbox cannot be made", message));
+                        let what = match self.confined {
+                            false => "the sandbox cannot be made",
+                            true => "the sandbox is made, and its program cannot run",
+                        };
+                        return Err(Failure::refused(what, message));
                     }
                     Inner::Confined { abi, scopes, tried } => {
                         let layers = attempt.layers(abi, scopes);

@@ -3,7 +3,7 @@
 use std::fs;
 
 use cofferdam_tests::host::HostSite;
-use cofferdam_tests::skip;
+use cofferdam_tests::{files, skip};
 use serde_json::{Value, json};
 
 use super::shell::{Daemon, only_task, own_time, peak_kib, runs, site, with_either_daemon};
@@ -15,6 +15,7 @@ with_either_daemon! {
     however_much_is_printed_little_is_kept
     whoever_waits_for_more_input_gets_none
     presets_can_be_looked_at_and_the_sample_be_used
+    a_program_in_the_users_home_is_said_to_be_hidden_there
 }
 
 /// Programs that print what they are told.
@@ -75,6 +76,17 @@ fn lines(lines: &[Value]) -> String {
 
 fn assistant(blocks: Value) -> Value {
     json!({ "type": "assistant", "session_id": "s", "message": { "role": "assistant", "content": blocks } })
+}
+
+fn a_program_in_the_users_home_is_said_to_be_hidden_there(site: HostSite) {
+    fs::create_dir_all(site.path("home/bin")).unwrap();
+    let program = site.give("home/bin/mine", "#!/bin/sh\necho ran\n");
+    files::chmod(&program, 0o755);
+    let preset = format!("[[presets]]\nid = \"mine\"\nargv_first = [{program:?}, \"{{prompt}}\"]\n");
+    let site = site.with_presets(&preset);
+    let _daemon = site.start_with_shell();
+    let id = fails(&site, "mine", "do it", "hidden, unless the preset's from_home names it");
+    assert!(!site.row(&id)["error"].as_str().unwrap().contains("cannot be made"));
 }
 
 fn what_is_printed_as_json_is_shown_and_its_verdict_counts(site: HostSite) {

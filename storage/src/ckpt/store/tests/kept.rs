@@ -134,7 +134,6 @@ fn nothing_of_it_is_seen_and_nobody_gets_at_it_by_its_id() {
     let is_unknown = |error: Error| assert!(matches!(error, Error::WorkspaceNotFound(_)), "{error}");
     let one = || TreeRef::Snapshot(id("turn-1"));
     is_unknown(store.diff(&own, &kept, &one(), &TreeRef::Live).unwrap_err());
-    is_unknown(store.warnings(&own, &kept, &id("turn-1")).unwrap_err());
     is_unknown(store.delete(&own, &kept, &[id("turn-1")], Removal::Trash).unwrap_err());
     is_unknown(store.recover(&own, &kept).unwrap_err());
     is_unknown(store.restore_trashed(&own, &kept, 1, None, false).unwrap_err());
@@ -144,6 +143,7 @@ fn nothing_of_it_is_seen_and_nobody_gets_at_it_by_its_id() {
     is_unknown(store.checkpoint(&owner, &kept, &named("x")).unwrap_err());
     is_unknown(store.rollback(&owner, &kept, &id("turn-1")).unwrap_err());
     is_unknown(store.undo(&owner, &kept).unwrap_err());
+    is_unknown(store.warnings(&owner, &kept, &id("turn-1")).unwrap_err());
     assert_sound(&store, 1);
 }
 
