@@ -174,7 +174,7 @@ fn turns(daemon: &mut Daemon, place: &Path) {
         wait(&heard, &id, "completed");
         let mut told = |script: &str| {
             let asked = SystemTime::now();
-            daemon.call("followUp", &json!({"taskId": id, "text": script}));
+            daemon.tell(&id, script);
             wait(&heard, &id, "running");
             let ended = heard_of(&heard, &id, "completed").1;
             moment(ended["task"]["lastText"].as_str().unwrap()).duration_since(asked).unwrap_or_default()
@@ -318,6 +318,14 @@ impl Daemon {
         answer
     }
 
+    /// Tells a task more.
+    fn tell(&mut self, task: &str, text: &str) {
+        let body = json!({"taskId": task, "text": text}).to_string();
+        let answer = self.connection.post("/api/v1/pod/followUp", &self.token, body.as_bytes());
+        let answer: Value = serde_json::from_slice(&answer).unwrap();
+        assert_eq!(answer["task"]["id"], task, "{answer}");
+    }
+
     /// The state, once every task has ended.
     fn settled(&mut self) -> Vec<u8> {
         let heard = self.listen();
@@ -380,7 +388,8 @@ impl Connection {
     fn post(&mut self, path: &str, token: &str, body: &[u8]) -> Vec<u8> {
         let (host, length) = (self.host, body.len());
         let head = format!(
-            "POST {path} HTTP/1.1\r\nHost: {host}\r\nx-ipp-token: {token}\r\nContent-Length: {length}\r\n\r\n"
+            "POST {path} HTTP/1.1\r\nHost: {host}\r\nx-ipp-token: {token}\r\nContent-Type: application/json\r\n\
+             Content-Length: {length}\r\n\r\n"
         );
         self.ask(&head, body).1
     }
