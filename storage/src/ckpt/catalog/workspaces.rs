@@ -40,7 +40,8 @@ pub(crate) enum Registered {
     New(WorkspaceRow),
     /// The same directory was registered already.
     Known(WorkspaceRow),
-    /// Another directory of the same owner stood at that path; its snapshots are this one's now.
+    /// Another directory of the same owner stood at that path, or another one that was kept, whoever owned it; its snapshots
+    /// are this one's now.
     Adopted(WorkspaceRow),
 }
 
@@ -91,7 +92,7 @@ impl Catalog {
 
     /// Registers the directory at a canonical path, or finds it registered. One of another owner ends the old
     /// registration as [`Catalog::forget`] does: its snapshots are none of the new owner's business. `kept`: as one of
-    /// the program's own; as what else the path is registered does not matter.
+    /// the program's own, whoever owns it; as what else the path is registered does not matter.
     pub(crate) fn register(
         &self,
         path: &Path,
@@ -111,16 +112,18 @@ impl Catalog {
                 Some(row) if row.workspace.owner == owner && row.identity == *identity => {
                     return Ok(Registered::Known(row));
                 }
-                Some(row) if row.workspace.owner == owner => {
+                Some(row) if row.workspace.owner == owner || kept => {
                     // The stat cache is of another directory.
                     diesel::update(workspaces::table.find(row.key))
                         .set((
                             workspaces::identity.eq(identity.as_bytes()),
+                            workspaces::owner.eq(i64::from(owner)),
                             workspaces::last_capture.eq(None::<Vec<u8>>),
                         ))
                         .execute(database)?;
                     return Ok(Registered::Adopted(WorkspaceRow {
                         identity: identity.clone(),
+                        workspace: Workspace { owner, ..row.workspace },
                         last_capture: None,
                         ..row
                     }));

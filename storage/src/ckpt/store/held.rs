@@ -105,8 +105,8 @@ pub(super) fn open_root(row: &WorkspaceRow) -> Result<Root> {
     if root.identity().context(describe)? != row.identity {
         return Err(replaced());
     }
-    // Given away, it is the new owner's business.
-    if stat_fd(&root).context(describe)?.uid != row.workspace.owner {
+    // Given away, it is the new owner's business; but what is kept is the program's own, which gives it to whom it runs as.
+    if !row.kept && stat_fd(&root).context(describe)?.uid != row.workspace.owner {
         return Err(replaced());
     }
     Ok(root)

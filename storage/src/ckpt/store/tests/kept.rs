@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cofferdam_protocol::ckpt::WorkspaceId;
-use cofferdam_tests::files;
+use cofferdam_tests::{files, skip, user};
 
 use super::fixture::*;
 use crate::ckpt::error::Error;
@@ -338,4 +338,29 @@ fn what_was_cut_short_is_ended_by_the_next_start() {
         store.undo(&Peer::own(), &kept).unwrap();
         assert_eq!(place.read("task/file"), "new", "{at}");
     }
+}
+
+#[test]
+fn a_directory_that_is_given_to_another_user_keeps_what_is_kept_of_it() {
+    if !user::is_root() {
+        skip!("root alone gives directories to others");
+    }
+    let (place, task) = task();
+    let store = place.open();
+    let kept = keep(&store, &task);
+    files::write(task.join("file"), "old");
+    turn(&store, &kept, "turn-1");
+    user::give(&task, user::NOBODY);
+    files::write(task.join("file"), "new");
+    turn(&store, &kept, "turn-2");
+    rewind(&store, &kept, "turn-1");
+    assert_eq!(place.read("task/file"), "old");
+    // Also if it was put back by somebody else in the meantime.
+    place.move_root("ws/task", "away");
+    files::mkdir(&task);
+    user::give(&task, user::NOBODY);
+    let again = store.keep(&task).unwrap();
+    assert_eq!((&again.workspace.id, again.workspace.owner, again.snapshots.len()), (&kept, user::NOBODY, 2));
+    rewind(&store, &kept, "turn-2");
+    assert_eq!(place.read("task/file"), "new");
 }
