@@ -1,7 +1,7 @@
 //! Removing what a task has made.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::error::{Error, Result};
 use super::place::{TaskPlace, hold_dir, open_root};
@@ -14,10 +14,16 @@ use crate::path::{Name, RelPath};
 #[cfg(test)]
 mod tests;
 
-/// Removes a task's directory with everything in it, and the subdirectories it is in as far as they are empty then; never
-/// the root or what is or contains something protected, through no link, across no mount. A link in its place goes alone.
-/// Says whether it was there. After an error, another call goes on with what is left.
-pub fn remove_task_dir(disk: &Disk, place: &TaskPlace, protected: &Protected) -> Result<bool> {
+/// Removes a task's directory with everything in it, and the subdirectories it is in as far as they are empty then and
+/// none of `stay`, the directories of other tasks; never the root or what is or contains something protected, through no link,
+/// across no mount. A link in its place goes alone. Says whether it was there. After an error, another call goes on with what
+/// is left.
+pub fn remove_task_dir(
+    disk: &Disk,
+    place: &TaskPlace,
+    stay: &[PathBuf],
+    protected: &Protected,
+) -> Result<bool> {
     let Some(root) = &place.root else {
         let dir = place.dir.display();
         return Err(Error::RootProtected(format!(
@@ -33,7 +39,7 @@ pub fn remove_task_dir(disk: &Disk, place: &TaskPlace, protected: &Protected) ->
         Some(parent) => remove(disk, &parent, &name, &place.dir, protected)?,
         None => false,
     };
-    remove_empty(disk, &root, above);
+    remove_empty(disk, &root, above, &place.dir, stay);
     Ok(removed)
 }
 
@@ -64,10 +70,14 @@ fn remove(disk: &Disk, parent: &Held, name: &Name, path: &Path, protected: &Prot
     }
 }
 
-/// Removes a directory below the root, and those it is in, as far as they are empty. An empty directory that stays does
-/// no harm.
-fn remove_empty(disk: &Disk, root: &Root, mut path: RelPath) {
-    while let Some((above, name)) = path.split() {
+/// Removes the directories below the root that a task's is in, as far as they are empty and none of `stay`. An empty directory
+/// that stays does no harm.
+fn remove_empty(disk: &Disk, root: &Root, mut path: RelPath, task: &Path, stay: &[PathBuf]) {
+    for dir in task.ancestors().skip(1) {
+        let Some((above, name)) = path.split() else { return };
+        if stay.iter().any(|other| other == dir) {
+            return;
+        }
         let Ok(parent) = hold_dir(root, &above) else { return };
         let removed = parent.map(|parent| disk.rmdir(parent, name.as_bytes()));
         if removed.is_some_and(|done| done.is_err_and(|error| error.kind() != io::ErrorKind::NotFound)) {

@@ -45,7 +45,7 @@ impl Site {
     }
 
     fn remove(&self, dir: &str) -> Result<bool> {
-        remove_task_dir(&Disk::default(), &self.place(dir), &Protected::default())
+        remove_task_dir(&Disk::default(), &self.place(dir), &[], &Protected::default())
     }
 
     /// What is no part of the task is as it was.
@@ -82,7 +82,7 @@ fn only_a_directory_below_a_root_that_is_known_is_removed() {
     }
     let remove = |root: Option<&str>, dir: &str| {
         let place = TaskPlace { root: root.map(PathBuf::from), dir: site.at(dir) };
-        remove_task_dir(&Disk::default(), &place, &Protected::default())
+        remove_task_dir(&Disk::default(), &place, &[], &Protected::default())
     };
     assert!(protects(remove(None, "root/x/b")));
     assert!(protects(remove(Some("/"), "root/x/b")));
@@ -96,7 +96,7 @@ fn what_is_or_contains_something_protected_stays() {
     mkdir(site.at("root/x/y/a/home"));
     let surroundings = Surroundings { home: Some(site.at("root/x/y/a/home")), ..Surroundings::default() };
     let protected = Protected::new(&surroundings, &site.at("root/x/b/pod.db"));
-    let remove = |dir| remove_task_dir(&Disk::default(), &site.place(dir), &protected);
+    let remove = |dir| remove_task_dir(&Disk::default(), &site.place(dir), &[], &protected);
     for dir in ["root/x/y/a", "root/x/y/a/home", "root/x", "root/x/b"] {
         match remove(dir) {
             Err(Error::RootProtected(text)) => assert!(text.contains(dir), "{text}"),
@@ -128,7 +128,7 @@ fn a_link_in_the_place_of_a_task_goes_alone_and_one_on_the_way_is_not_followed()
     // The way to the root is the user's own.
     symlink(site.at("root"), site.at("to-root"));
     let place = TaskPlace { root: Some(site.at("to-root")), dir: site.at("to-root/x/y/a") };
-    assert!(remove_task_dir(&Disk::default(), &place, &Protected::default()).unwrap());
+    assert!(remove_task_dir(&Disk::default(), &place, &[], &Protected::default()).unwrap());
     assert_eq!(names(site.at("root")), ["out", "x"]);
     site.check_rest();
 }
@@ -216,7 +216,7 @@ fn whichever_operation_fails_nothing_else_is_touched_and_a_retry_finishes() {
         let site = Site::new();
         let hook = Arc::new(FailNth { left: AtomicUsize::new(nth) });
         let disk = Disk::with_faults(Arc::clone(&hook) as Arc<dyn FaultHook>);
-        let removed = remove_task_dir(&disk, &site.place("root/x/y/a"), &Protected::default());
+        let removed = remove_task_dir(&disk, &site.place("root/x/y/a"), &[], &Protected::default());
         site.check_rest();
         match removed {
             Ok(removed) => assert!(removed && !site.at("root/x/y/a").exists()),
@@ -280,4 +280,16 @@ fn a_task_that_was_moved_out_of_its_place_is_gone_and_stays_where_it_is() {
     rename(site.at("root/x/y/a"), site.at("outside/moved"));
     assert!(!site.remove("root/x/y/a").unwrap());
     assert_eq!(names(site.at("outside/moved")), ["dir", "file"]);
+}
+
+#[test]
+fn the_empty_directory_of_another_task_around_it_stays() {
+    let site = Site::new();
+    remove_all(site.at("root/x/b"));
+    let others = [site.at("root/x/y")];
+    let remove = |dir| remove_task_dir(&Disk::default(), &site.place(dir), &others, &Protected::default());
+    assert!(remove("root/x/y/a").unwrap());
+    assert_eq!(names(site.at("root/x/y")), [""; 0]);
+    assert!(remove("root/x/y").unwrap(), "its own goes");
+    assert_eq!(names(site.at("root")), [""; 0]);
 }

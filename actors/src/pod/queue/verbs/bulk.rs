@@ -77,7 +77,8 @@ fn with_files(
         };
         places.push((id, place));
     }
-    let strangers = queue.strangers(&going.iter().collect());
+    let all = going.iter().collect();
+    let (strangers, stay) = (queue.strangers(&all), queue.staying(&all));
     let mut holds = Vec::new();
     for (id, _) in places.iter().filter(|(_, place)| place.is_ok()) {
         if queue.task(id)?.summary.status == TaskStatus::Queued {
@@ -89,7 +90,7 @@ fn with_files(
     Ok(Outcome::Later(Later {
         holds,
         work: Box::new(move || {
-            let removal = Removal::new(site, strangers);
+            let removal = Removal::new(site, strangers, stay);
             let remove = |place: Option<TaskPlace>| removal.remove(place.as_ref()).map(drop);
             let gone: Vec<_> = places.into_iter().map(|(id, place)| (id, place.and_then(remove))).collect();
             Then::Change(Box::new(move |queue, _| queue.forget(gone, more)))

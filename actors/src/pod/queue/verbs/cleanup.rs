@@ -22,10 +22,11 @@ impl Verb for TaskCleanupFiles {
             return Err(Refusal::Running(task.summary.status));
         }
         let place = queue.removable(&task.summary, |_| true)?;
-        let strangers = queue.strangers(&[&self.task_id].into());
+        let going = [&self.task_id].into();
+        let (strangers, stay) = (queue.strangers(&going), queue.staying(&going));
         let held = queue.hold(&self.task_id, FileUse::Removed)?;
         Ok(Later::answer(vec![held], move || {
-            let removed = Removal::new(facts.found, strangers).remove(place.as_ref());
+            let removed = Removal::new(facts.found, strangers, stay).remove(place.as_ref());
             removed.map(|removed| CleanupFilesResult { ok: true, removed })
         }))
     }
@@ -36,13 +37,15 @@ pub(super) struct Removal {
     site: Site,
     /// Where those stay that memory knows by another root.
     strangers: Vec<(String, PathBuf)>,
+    /// The directories of all tasks that stay.
+    stay: Vec<PathBuf>,
 }
 
 impl Removal {
     /// Looks where `strangers` are.
-    pub(super) fn new(site: Site, strangers: Vec<(String, TaskPlace)>) -> Self {
+    pub(super) fn new(site: Site, strangers: Vec<(String, TaskPlace)>, stay: Vec<PathBuf>) -> Self {
         let resolved = |(id, place): (String, TaskPlace)| Some((id, place.resolved()?));
-        Self { site, strangers: strangers.into_iter().filter_map(resolved).collect() }
+        Self { site, strangers: strangers.into_iter().filter_map(resolved).collect(), stay }
     }
 
     /// Removes a task's directory. Says whether it was there; one on another system is not.
@@ -55,7 +58,7 @@ impl Removal {
                 return Err(Refusal::SharedWith(sharing));
             }
         }
-        Ok(remove_task_dir(&self.site.disk, place, &self.site.protected)?)
+        Ok(remove_task_dir(&self.site.disk, place, &self.stay, &self.site.protected)?)
     }
 }
 
@@ -85,6 +88,12 @@ impl Queue {
             sharing => Err(Refusal::SharedWith(sharing)),
         }
     }
+    /// The directories of the tasks that stay while these go.
+    pub(super) fn staying(&self, going: &HashSet<&String>) -> Vec<PathBuf> {
+        let staying = self.all().filter(|task| !going.contains(&task.summary.id));
+        staying.map(|task| PathBuf::from(&task.summary.task_dir)).collect()
+    }
+
     /// Tasks that stay while these go, where some have another root: the same directory can have two names then, and
     /// only the disk can tell.
     pub(super) fn strangers(&self, going: &HashSet<&String>) -> Vec<(String, TaskPlace)> {
