@@ -93,8 +93,13 @@ function Form({ task, chosen, extent, truncated, config, step, setStep, exported
     if (!off) setStep('confirm');
   };
   const known = [...new Set(state.host.exports.map((record) => record.targetDir))].slice(0, 20);
+  const back = () => {
+    // Why it failed was of what is changed now.
+    send.clear();
+    setStep('form');
+  };
   if (step === 'confirm') {
-    return html`<${Second} ...${{ extent, truncated, mode, conflict, targetDir, send, progress, off }} back=${() => setStep('form')} />`;
+    return html`<${Second} ...${{ extent, truncated, mode, conflict, targetDir, send, progress, off, back }} />`;
   }
   const choices = (kinds) => kinds.map((of) => [of, t(`export.${of}`), t(`export.${of}.hint`)]);
   return html`<form onSubmit=${further}>

@@ -50,11 +50,13 @@ export default function SettingsPage() {
   const set = (key) => (fresh) => setEdits((now) => ({ ...now, [key]: fresh }));
   const typed = (key) => (event) => set(key)(event.currentTarget.value);
   const changed = Object.keys(edits).filter((key) => !isEqual(edits[key], shownOf(key, config)));
+  // What is offered goes along with what somebody changed, and is no change of theirs.
+  const own = changed.filter((key) => key in entered);
   const patch = Object.fromEntries(changed.map((key) => toWire(key, edits[key])));
   const off =
     (!value('allowedTools').length && t('settings.noTools')) ||
     (changed.some((key) => NUMBERS.includes(key) && !/^\d+$/.test(edits[key].trim())) && t('settings.badNumber')) ||
-    (!changed.length && t('settings.nothing'));
+    (!own.length && t('settings.nothing'));
   const submit = (event) => {
     event.preventDefault();
     if (!off) save.run();
@@ -72,7 +74,7 @@ export default function SettingsPage() {
     html`<${Notice} tone="warn" role="alert" data-testid="messages">
       <div>
         <p>${t('settings.messages')}</p>
-        <ul>${messages.map((message) => html`<li key=${message}>${visible(message)}</li>`)}</ul>
+        <ul>${messages.map((message) => html`<li key=${message}>${inWords(message)}</li>`)}</ul>
       </div>
     <//>`}
     <form onSubmit=${submit} noValidate>
@@ -105,8 +107,8 @@ export default function SettingsPage() {
       <div class="actions sticky">
         <${Button} kind="primary" off=${off} busy=${save.busy} data-action="save">${t('settings.save')}<//>
         ${Object.keys(entered).length > 0 && html`<${Button} press=${() => setEdits({})}>${t('settings.discard')}<//>`}
-        <span class="hint" role="status">${off || t('settings.changed', { count: changed.length })}</span>
-        ${!changed.length && host.sandbox.set && html`<a class="button quiet" href=${link('new')}>${t('settings.go')} →</a>`}
+        <span class="hint" role="status">${off || t('settings.changed', { count: own.length })}</span>
+        ${!own.length && host.sandbox.set && html`<a class="button quiet" href=${link('new')}>${t('settings.go')} →</a>`}
       </div>
     </form>
   </section>`;
@@ -122,6 +124,31 @@ function toWire(key, value) {
   if (key === 'timeoutSeconds') return ['timeoutMs', Number(value) * 1000];
   if (key === 'maxConcurrent') return [key, Number(value)];
   return [key, typeof value === 'string' ? value.trim() : value];
+}
+
+/** What the fields are called, whose keys messages begin with. */
+const LABELS = {
+  sandboxRoot: 'settings.sandboxRoot',
+  allowWrites: 'settings.allowWrites',
+  readContext: 'settings.readContext',
+  presetId: 'settings.presetId',
+  allowedTools: 'settings.tools',
+  timeoutMs: 'settings.timeout',
+  maxConcurrent: 'settings.maxConcurrent',
+  enableExport: 'settings.enableExport',
+  allowRememberChoice: 'settings.allowRememberChoice',
+};
+const OUT_OF_RANGE = /^(\S+) is no integer from (\d+) to (\d+); (\d+) is used$/;
+
+/** What became of a setting, by the name and in the unit of its field. */
+function inWords(message) {
+  const [, key, said] = /^(\w+): ([\s\S]*)$/.exec(message) ?? [];
+  if (!Object.hasOwn(LABELS, key ?? '')) return visible(message);
+  const label = t(LABELS[key]);
+  const range = OUT_OF_RANGE.exec(said);
+  if (!range) return t('settings.message', { label, what: visible(said.replace(/^(BAD_ROOT|ROOT_PROTECTED) /, '')) });
+  const [asked, min, max, used] = range.slice(1).map((number) => (key === 'timeoutMs' ? Number(number) / 1000 : Number(number)));
+  return t('settings.message.range', { label, asked, min, max, used });
 }
 
 /** Directories whose content does not stay. */
