@@ -58,7 +58,7 @@ export function CleanUp({ task, close, done }) {
     <ul class="plan" data-testid="plan">
       ${stops > 0 && html`<li>${t('clean.what.stops', { count: stops })}</li>`}
       ${scope !== 'record' && html`<li>${howMuch(files)} <${Path} of=${task.taskDir} /></li>`}
-      ${scope !== 'record' && html`<li>${t('clean.what.checkpoints')}</li>`}
+      ${scope !== 'record' && html`<li>${t(files.data?.missing ? 'clean.what.checkpoints.left' : 'clean.what.checkpoints')}</li>`}
       ${scope !== 'files' && html`<li>${t('clean.what.record', { count: shared ? 1 + within.length : 1 })}</li>`}
     </ul>
   <//>`;

@@ -18,7 +18,7 @@ const ENTRY = 6000;
 /** How many things an agent said one after the other are drawn as one. */
 const TOGETHER = 200;
 
-export function Conversation({ task, description }) {
+export function Conversation({ task, files, description }) {
   const live = useShared((state) => state.transcripts[task.id]);
   const legacy = useLoad(
     async (signal) => (task.legacy ? (await call('getLegacyTask', { taskId: task.id }, { signal })).entries : null),
@@ -32,7 +32,7 @@ export function Conversation({ task, description }) {
     ${failure && failure.code !== 'TASK_NOT_FOUND' && html`<${Problem} failure=${failure} retry=${retry} />`}
     ${!entries && !failure && html`<${Loading} />`}
     ${entries && html`<${Entries} entries=${entries} truncated=${!task.legacy && live?.truncated} task=${task} description=${description} />`}
-    <${Input} task=${task} />
+    <${Input} task=${task} missing=${files.data?.missing} />
   </section>`;
 }
 
@@ -196,7 +196,7 @@ function turn(text, time, gone) {
   </div>`;
 }
 
-function Input({ task }) {
+function Input({ task, missing }) {
   const [text, setText] = useDraft(`tell.${task.id}`, '');
   const stop = useAction(() => answered(call('cancelTask', { taskId: task.id })));
   const send = useAction(async () => {
@@ -212,7 +212,7 @@ function Input({ task }) {
   const cannot = task.legacy
     ? t('talk.legacy')
     : !task.live && !task.canResume && !isOpen(task)
-      ? t('talk.cannot')
+      ? t(missing ? 'talk.cannot.missing' : 'talk.cannot')
       : '';
   if (cannot) return html`<${Notice}><p>${cannot}</p><//>`;
   const off = (isOpen(task) && (isActive(task) ? t('talk.running') : t('talk.none.queued'))) || (!text.trim() && t('talk.empty'));

@@ -1,7 +1,7 @@
 // How daemon, core and store are, and what has gone wrong lately.
 
 import { call, get, post } from '../client.js';
-import { learn, t } from '../i18n/index.js';
+import { has, learn, t } from '../i18n/index.js';
 import words from '../i18n/words/settings.js';
 import { refresh } from '../live.js';
 import { isActive, state, toast, useShared } from '../state.js';
@@ -97,7 +97,7 @@ function Messages({ of }) {
     <ul class="items">
       ${[...of].reverse().map(
         ({ at, level, message }, key) =>
-          html`<li key=${key}><${Chip} tone=${LEVELS[level] ?? 'quiet'}>${oneLine(level)}<//> <span class="hint"><${Time} at=${at} /></span> ${visible(message)}</li>`,
+          html`<li key=${key}><${Chip} tone=${LEVELS[level] ?? 'quiet'}>${has(`diag.level.${level}`) ? t(`diag.level.${level}`) : oneLine(level)}<//> <span class="hint"><${Time} at=${at} /></span> ${visible(message)}</li>`,
       )}
     </ul>
   </section>`;

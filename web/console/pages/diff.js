@@ -83,7 +83,9 @@ function Content({ of, path, oldPath }) {
       : files.length && !hunks.length
         ? files.length === 1 && files[0].size === 0
           ? 'diff.empty'
-          : 'diff.same'
+          : oldPath
+            ? 'diff.same.renamed'
+            : 'diff.same'
         : '';
   return html`<div class="preview" data-hunks=${hunks.length} role="group" aria-label=${t('diff.content', { path: oneLine(path) })}>
     <p class="hint">${t('diff.before')}: <${Side} of=${old} /> · ${t('diff.after')}: <${Side} of=${fresh} /></p>

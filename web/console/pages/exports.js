@@ -123,7 +123,7 @@ function Items({ of, from }) {
             <${Chip} tone=${ITEM[item.status]}>${t(`item.${item.status}`)}<//>
             <span><${Path} of=${within(item.src)} title=${oneLine(item.src)} /> <span aria-hidden="true">→</span><span class="sr">${t('exports.to')}</span> <${Path} of=${item.dst} /></span>
             ${item.bytes > 0 && html`<span class="hint"><${Bytes} count=${item.bytes} /></span>`}
-            ${item.existed && item.backupPath && html`<span class="hint">${t('exports.backup')}</span>`}
+            ${item.existed && item.backupPath && item.status !== 'UNDO' && html`<span class="hint">${t('exports.backup')}</span>`}
             ${item.message && html`<p class="hint">${visible(item.message)}</p>`}
           </li>`,
       )}

@@ -62,7 +62,7 @@ export default function NewTaskPage() {
         ${({ id, describedby }) =>
           html`<textarea id=${id} name="description" aria-describedby=${describedby} rows="8" required value=${description} onInput=${typed(setDescription)}></textarea>`}
       <//>
-      <${Field} label=${t('new.preset')} hint=${html`${t('new.preset.hint')} <a href=${link('settings')}>${t('new.preset.how')}</a>`}>
+      <${Field} label=${t('new.preset')} hint=${html`${t('new.preset.hint')} <a href=${link('settings', 'presets')}>${t('new.preset.how')}</a>`}>
         ${({ id, describedby }) =>
           html`<select id=${id} name="preset" aria-describedby=${describedby} value=${usual ? presetId : chosen} onChange=${typed(setPresetId)}>
             ${usual && html`<option value="">${t('new.preset.default', { name: nameOf(usual) })}</option>`}

@@ -16,7 +16,7 @@ const PAGE = 20;
 
 /** `only` are the sessions to remove; empty: all of the scope. `known` are those whose first prompt is known. */
 export function Clear({ scope, only, known, close, done }) {
-  const plan = useLoad((signal) => (only.length ? onlyThese(only) : planOf(scope, signal)), [scope]);
+  const plan = useLoad((signal) => (only.length ? onlyThese(scope, only, signal) : planOf(scope, signal)), [scope]);
   const [skipped, setSkipped] = useState(null);
   const [gone, setGone] = useState(new Set());
   const ids = (plan.data?.ids ?? []).filter((id) => !gone.has(id));
@@ -43,7 +43,7 @@ export function Clear({ scope, only, known, close, done }) {
     else finish();
   };
   if (skipped) {
-    return html`<${Dialog} title=${t('sessions.clear')} close=${finish}>
+    return html`<${Dialog} title=${t('clear.result')} close=${finish}>
       <${Notice} tone="warn">
         <div>
           <p>${t('clear.skipped', { count: skipped.length })}</p>
@@ -63,7 +63,7 @@ export function Clear({ scope, only, known, close, done }) {
     act=${t('clear.act')}
     of="clear"
     danger
-    off=${!ids.length && (plan.loading ? t('clear.planning') : t('clear.none'))}
+    off=${!ids.length && (plan.loading ? t('clear.planning') : only.length && kept.length ? t('clear.kept', { count: kept.length }) : t('clear.none'))}
     work=${work}
     close=${finish}
     stays
@@ -71,7 +71,7 @@ export function Clear({ scope, only, known, close, done }) {
     <${Problem} failure=${plan.failure} retry=${plan.reload} />
     ${plan.loading && html`<p role="status">${t('clear.planning')}</p>`}
     ${gone.size > 0 && html`<p data-testid="gone">${t('clear.done', { count: gone.size })}</p>`}
-    ${plan.data && !ids.length && !gone.size && html`<p data-testid="plan">${t('clear.none')}</p>`}
+    ${plan.data && !ids.length && !gone.size && !(only.length && kept.length) && html`<p data-testid="plan">${t('clear.none')}</p>`}
     ${kept.length > 0 && html`<p class="hint" data-testid="kept">${t('clear.kept', { count: kept.length })}</p>`}
     ${ids.length > 0 &&
     html`<p data-testid="plan"><strong>${t('clear.what', { count: ids.length })}</strong> <${Path} of=${scope} /></p>
@@ -87,18 +87,25 @@ export function Clear({ scope, only, known, close, done }) {
   <//>`;
 }
 
-const onlyThese = (sessions) => ({ ids: sessions.map((of) => of.session_id), kept: [] });
+/** Those that were chosen, but for what a task goes on with. */
+async function onlyThese(workspace_scope, sessions, signal) {
+  const chosen = sessions.map((of) => of.session_id);
+  // Where there is no plan it is refused when it is to go.
+  const plan = await planOf(workspace_scope, signal).catch(() => ({ kept: [] }));
+  const isKept = (id) => plan.kept.includes(id);
+  return { ids: chosen.filter((id) => !isKept(id)), kept: chosen.filter(isKept) };
+}
 
 /** All ids of the plan, page by page; those that are kept have agents that go on with them. */
 async function planOf(workspace_scope, signal) {
   const ids = [];
-  let kept = [];
+  const kept = [];
   let cursor = null;
   do {
     const asked = { workspace_scope, protected_session_ids: [], limit: 4096, ...(cursor ? { cursor } : {}) };
     const page = await post('/session/prepare-clear-all', asked, { signal });
     ids.push(...page.session_ids);
-    kept = page.protected_session_ids;
+    kept.push(...page.protected_session_ids);
     cursor = page.next_cursor;
   } while (cursor);
   return { ids, kept };

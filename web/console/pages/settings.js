@@ -10,7 +10,7 @@ import { oneLine, visible } from '../text.js';
 import { DirectoryInput } from '../ui/directory.js';
 import { useAction, useDraft, useLoad } from '../ui/hooks.js';
 import { Button, Check, Field, Heading, Loading, Notice, Path, Problem } from '../ui/parts.js';
-import { html, useState } from '../vendor/preact.js';
+import { html, useEffect, useState } from '../vendor/preact.js';
 import { firstUsable, inOrder } from './presets.js';
 
 learn(words);
@@ -19,11 +19,22 @@ const NUMBERS = ['timeoutSeconds', 'maxConcurrent'];
 /** What is allowed until somebody chooses, and what the well-known agents need. */
 const USUAL_TOOLS = ['bash', 'edit', 'glob', 'grep', 'pwsh', 'read', 'write'];
 
-export default function SettingsPage() {
+export default function SettingsPage({ at: [part] = [] }) {
   const host = useShared((shared) => shared.host);
   const [entered, setEdits] = useDraft('settings', {});
   const [messages, setMessages] = useState([]);
   const config = host?.config;
+  const isThere = Boolean(config);
+  useEffect(() => {
+    if (part !== 'presets' || !isThere) return undefined;
+    // By then the page has been taken to its beginning, as every page is.
+    const frame = requestAnimationFrame(() => {
+      const field = document.querySelector('[name=presetId]');
+      field?.focus({ preventScroll: true });
+      field?.closest('.field').scrollIntoView({ block: 'center' });
+    });
+    return () => cancelAnimationFrame(frame);
+  }, [part, isThere]);
   const save = useAction(async () => {
     const sent = edits;
     const saved = await call('setConfig', { patch });

@@ -3,6 +3,7 @@
 import { call } from '../client.js';
 import { learn, t } from '../i18n/index.js';
 import words from '../i18n/words/task.js';
+import { refresh } from '../live.js';
 import { go, link } from '../router.js';
 import { answered, isActive, isOpen, state, taskOf, useShared } from '../state.js';
 import { folded, titleOf } from '../text.js';
@@ -62,8 +63,11 @@ export default function TaskPage({ id, part = 'conversation' }) {
   const Part = PARTS[shown];
   const removed = (scope) => {
     dropDraft(`files.${id}`);
-    if (scope === 'files') files.reload();
-    else if (here()) go('tasks');
+    if (scope === 'files') {
+      files.reload();
+      // Whether it can go on is another matter now.
+      refresh();
+    } else if (here()) go('tasks');
   };
   // Files that were gone back to are another list, with nothing ticked.
   const key = shown === 'files' ? `${id}/files/${rewinds}` : `${id}/${shown}`;

@@ -23,13 +23,15 @@ const PROBES = {
 export function TaskChips({ task }) {
   const [tone, probe] = PROBES[task.sandboxProbe] ?? (task.fsDenied ? PROBES.denied : []);
   const mode = oneLine(task.sandboxMode);
+  // Those of the predecessor were confined by another.
+  const holds = probe === 'chip.denied' && !task.legacy;
   const inWords = `mode.${mode}`;
   return html`<p class="chips" data-testid="chips">
     <${StatusChip} status=${task.status} />
     ${task.queuedPosition > 0 && html`<${Chip}>${t('chip.queued', { place: task.queuedPosition })}<//>`}
     ${task.sandboxMode &&
     html`<${Chip} title=${`${t('chip.mode', { mode })} ${has(`${inWords}.hint`) ? t(`${inWords}.hint`) : ''}`} data-mode=${task.sandboxMode}>${has(inWords) ? t(inWords) : t('chip.mode', { mode })}<//>`}
-    ${probe && html`<${Chip} tone=${tone} title=${t(`sandbox.${task.sandboxProbe || 'denied'}`)} data-probe=${task.sandboxProbe || 'denied'}>${t(probe)}<//>`}
+    ${probe && html`<${Chip} tone=${tone} title=${`${t(`sandbox.${task.sandboxProbe || 'denied'}`)}${holds ? ` ${t('sandbox.reach')}` : ''}`} data-probe=${task.sandboxProbe || 'denied'}>${t(probe)}<//>`}
     ${task.legacy && html`<${Chip} tone="warn">${t('chip.legacy')}<//>`}
   </p>`;
 }
@@ -51,7 +53,7 @@ export function TaskFacts({ task, description }) {
       <${Facts}
         of=${[
           [t('fact.description'), html`<${LongText} of=${description} kind="plain" label=${t('fact.description')} />`],
-          [t('fact.sandbox'), html`<span data-testid="sandbox-note">${t(has(probe) ? probe : 'sandbox.none')}</span>`],
+          [t('fact.sandbox'), html`<span data-testid="sandbox-note">${t(has(probe) ? probe : 'sandbox.none')}</span>${task.sandboxProbe === 'denied' && !task.legacy && html` <span class="hint">${t('sandbox.reach')}</span>`}`],
           [t('fact.notes'), said.length > 0 && html`<ul class="notes" data-testid="notes">${said.map((entry) => html`<li key=${entry.seq}>${noteOf(entry.text) ? visible(entry.text) : t('note.noMain')}</li>`)}</ul>`],
           [t('fact.context'), legacy.data?.contextNote && html`<span data-testid="context-note">${visible(legacy.data.contextNote)}</span>`],
           [t('fact.setup'), legacy.data?.setupNote && html`<span data-testid="setup-note">${visible(legacy.data.setupNote)}</span>`],

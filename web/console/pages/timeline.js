@@ -27,7 +27,11 @@ export function TimelinePage({ workspace }) {
   const [undoing, setUndoing] = useState(false);
   const snapshots = [...(line.data?.snapshots ?? [])].reverse();
   const { rows, pager } = usePages(snapshots, PAGE);
-  const nameOf = (id) => folded(snapshots.find((snapshot) => snapshot.id === id)?.message || '', 80) || oneLine(id);
+  // A note is of many words: where it begins and ends is seen by quotes.
+  const nameOf = (id) => {
+    const note = folded(snapshots.find((snapshot) => snapshot.id === id)?.message, 80);
+    return note ? t('line.quoted', { name: note }) : oneLine(id);
+  };
   const newest = snapshots.find((snapshot) => !snapshot.missing)?.id;
   const since = useLoad(
     async (signal) => {

@@ -11,6 +11,17 @@ import { html } from '../vendor/preact.js';
 
 const PAGE = 20;
 
+/** What the daemon calls the tree that was there before a roll back. */
+const BEFORE = /^the tree before (?:the rollback to ([\s\S]+)|(an undo)|a rollback)$/;
+
+/** The same in the words of this page; empty if it says something else. */
+function treeOf(message) {
+  const found = BEFORE.exec(message ?? '');
+  if (!found) return '';
+  const [, to, undo] = found;
+  return to ? t('trash.tree.to', { name: oneLine(to) }) : t(undo ? 'trash.tree.undo' : 'trash.tree');
+}
+
 export function Trash({ workspace, path, changed }) {
   const trash = useLoad((signal) => get('/ckpt/trash', { signal }), [workspace]);
   const items = (trash.data?.items ?? []).filter((item) => item.path === path);
@@ -33,10 +44,11 @@ export function Trash({ workspace, path, changed }) {
     ${trash.data && !items.length && html`<p>${t('trash.none')}</p>`}
     <ul class="rows">
       ${rows.map((item) => {
-        const name = item.snapshot ? oneLine(item.snapshot) : t('trash.tree');
+        const tree = item.snapshot ? '' : treeOf(item.message);
+        const name = item.snapshot ? oneLine(item.snapshot) : tree || t('trash.tree');
         return html`<li key=${item.item} class="row" data-trashed=${item.item}>
           <div class="row-main">
-            <p><strong><bdi>${name}</bdi></strong> <bdi>${folded(item.message, 160)}</bdi> ${item.missing && html`<${Chip} tone="bad">${t('line.missing')}<//>`}</p>
+            <p><strong><bdi>${name}</bdi></strong> ${!tree && html`<bdi>${folded(item.message, 160)}</bdi>`} ${item.missing && html`<${Chip} tone="bad">${t('line.missing')}<//>`}</p>
             <p class="hint"><${Time} at=${item.created_at} /> · ${t('trash.until')} <${Time} at=${item.until} /></p>
           </div>
           <${Button} kind="small" off=${item.missing && t('line.missing')} busy=${restore.busy} press=${() => restore.run(item)} data-action="restore" aria-label=${`${t('trash.restore')}: ${name}`}>${t('trash.restore')}<//>

@@ -38,12 +38,13 @@ export function Turns({ task, rewinds }) {
   if (turns.failure) return html`<${Problem} failure=${turns.failure} retry=${turns.reload} />`;
   if (!turns.data) return html`<${Loading} />`;
   const last = turns.data.undo;
+  const since = last?.at > 0 && rows.some((row) => row.at > last.at);
   const lost = back ? rows.filter((row) => row.stands && row.turn >= back.turn) : [];
   return html`<section aria-label=${t('task.part.turns')}>
     <p class="hint">${t('turns.intro')}</p>
     ${last &&
     html`<${Notice} tone=${last.of === 'undo' ? 'quiet' : 'good'} data-testid="rewound" data-rewound=${last.of}>
-      <p>${t(`turns.came.${last.of}`, last)} ${last.at > 0 && html`<span class="hint"><${Time} at=${last.at} /></span>`}</p>
+      <p>${t(`turns.came.${last.of}${since ? '.since' : ''}`, last)} ${last.at > 0 && html`<span class="hint"><${Time} at=${last.at} /></span>`}</p>
       <${Button} off=${isOpen(task) && t('turns.rewind.running')} press=${() => setUndoing(true)} data-action="undo-rewind">${t(`turns.undo.${last.of}`)}<//>
     <//>`}
     ${notes.length > 0 &&

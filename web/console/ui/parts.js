@@ -95,13 +95,18 @@ export function Radios({ legend, choices, value, change, name: given }) {
   </fieldset>`;
 }
 
+/** Codes of what the disk refuses: whether that was for want of a right, the system says, not the code. */
+const OF_DISK = ['INTERNAL', 'BAD_ROOT', 'IoError', 'io'];
+const isDenied = ({ code, message, data }) =>
+  OF_DISK.includes(code) && /permission denied/i.test(`${data?.os ?? ''} ${message ?? ''}`);
+
 /** Why something did not work: what happened, its code, and the way out. */
 export function Problem({ failure, retry, action = t('do.retry') }) {
   if (!failure) return null;
   const code = failure.code ?? 'INTERNAL';
   // The control API writes `NotFound` where the contract writes `NOT_FOUND`.
   const upper = code.replace(/(?<=[a-z])(?=[A-Z])/g, '_').toUpperCase();
-  const special = [failure.data?.sharedWith && `${code}.shared`, failure.data?.late && `${code}.late`].filter(Boolean);
+  const special = [failure.data?.sharedWith && `${code}.shared`, failure.data?.late && `${code}.late`, isDenied(failure) && 'PERMISSION_DENIED'].filter(Boolean);
   const way = [...special, code, upper].map((of) => `error.${of}`).find(has);
   return html`<div class="notice bad" role="alert" data-code=${code}>
     <div>

@@ -13,8 +13,8 @@ export default {
     '守护进程已重新启动，不再接受此页面的凭据。请重新加载页面；若无效，请运行 cofferdam console 并打开它给出的链接。',
   ],
   'error.NETWORK': [
-    'The daemon cannot be reached. Is “cofferdam serve” still running? This page goes on by itself as soon as it is there again.',
-    '无法连接守护进程。cofferdam serve 是否仍在运行？一旦恢复，此页面会自动继续。',
+    'The daemon cannot be reached. Is “cofferdam serve” still running? This page goes on by itself as soon as it is there again. If it was started with another port or address, “cofferdam console” prints a new link.',
+    '无法连接守护进程。cofferdam serve 是否仍在运行？一旦恢复，此页面会自动继续。如果它改用了其他端口或地址，cofferdam console 会给出新的链接。',
   ],
   'error.NETWORK.late': [
     'There was no answer in time. It may still be going on, or be done by now: look how things stand before you repeat it.',
@@ -27,7 +27,7 @@ export default {
   'error.ABORTED': ['The request was given up. Ask again if you still want it.', '请求已被放弃。如仍需要，请再试一次。'],
 
   'error.FORBIDDEN': ['Reload the page. If that does not help, run “cofferdam console” and open its link.', '请重新加载页面。若无效，请运行 cofferdam console 并打开它给出的链接。'],
-  'error.PERMISSION_DENIED': ['The daemon may not read it. Choose another directory, or give its user the right to.', '守护进程无权读取。请选择其他目录，或授予其用户权限。'],
+  'error.PERMISSION_DENIED': ['The daemon may not read or write there. Choose another directory, or give its user the right to.', '守护进程无权在那里读取或写入。请选择其他目录，或授予其用户权限。'],
   'error.UNAUTHORIZED': ['Run “cofferdam console” in a terminal, and open the link it prints.', '请在终端运行 cofferdam console，并打开它给出的链接。'],
   'error.NOT_FOUND': ['What was asked for is gone, or this page is older than the daemon. Reload the page.', '所请求的内容已不存在，或此页面比守护进程旧。请重新加载页面。'],
   'error.METHOD_NOT_ALLOWED': ['This page and the daemon are of different versions. Reload the page.', '此页面与守护进程版本不同。请重新加载页面。'],

@@ -32,7 +32,7 @@ export default {
   'exports.undo.act': ['Undo the export', '撤销导出'],
   'exports.undo.done': ['Export undone: {removed} removed, {restored} restored', '已撤销导出：删除 {removed} 个，恢复 {restored} 个'],
   'exports.undo.conflicts': ['{count} {count|file|files} kept, since {count|it was|they were} changed', '{count} 个文件因被改动而保留'],
-  'exports.backup': ['overwritten; the old file is kept', '已覆盖；保留了原文件'],
+  'exports.backup': ['overwritten; the old file is kept in .isolation-pod-undo in the target', '已覆盖；原文件保留在目标目录的 .isolation-pod-undo 中'],
   'item.OK': ['exported', '已导出'],
   'item.SKIP': ['skipped', '已跳过'],
   'item.FAIL': ['failed', '失败'],

@@ -46,5 +46,6 @@ export default {
   'clear.kept': ['{count} {count|is|are} kept, since {count|a task goes|tasks go} on with {count|it|them}. Clean up {count|that task|those tasks} first to remove {count|it|them}, too.', '保留 {count} 个，因为仍有任务在使用。要一并删除，请先清理相应任务。'],
   'clear.act': ['Remove for good', '永久删除'],
   'clear.done': ['{count} {count|conversation|conversations} removed', '已删除 {count} 个对话'],
+  'clear.result': ['Not all of it was removed', '未能全部删除'],
   'clear.skipped': ['{count} {count|was|were} kept:', '保留了 {count} 个：'],
 };
