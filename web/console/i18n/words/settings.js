@@ -83,7 +83,7 @@ export default {
   'diag.stderr': ['Its last error output', '最近的错误输出'],
   'diag.restart': ['Restart it', '重启'],
   'diag.restart.title': ['Restart the task store?', '重启任务存储？'],
-  'diag.restart.what': ['{count} running {count|task is|tasks are} interrupted. Their files stay, and those whose agents can go on can be told more afterwards.', '将中断 {count} 个运行中的任务。文件会保留；智能体能够继续的任务之后可以继续对话。'],
+  'diag.restart.what': ['{count} running {count|task is|tasks are} interrupted. Their files stay, and those whose agents can go on can be told more afterwards. A conversation may then be read from what is stored, without reasoning, notes and times.', '将中断 {count} 个运行中的任务。文件会保留；智能体能够继续的任务之后可以继续对话。此后对话可能从已保存的内容读取，不含思考过程、备注和时间。'],
   'diag.restart.done': ['Restarted', '已重启'],
   'diag.check': ['Check all checkpoints', '检查所有检查点'],
   'diag.check.hint': ['Reads every checkpoint and says what is damaged. Can take a while.', '读取所有检查点并报告损坏之处。可能需要一些时间。'],
