@@ -18,6 +18,8 @@ use crate::pod::model::Change;
 
 /// The most files of a batch.
 const BATCH_FILES: usize = 1000;
+/// The most directories of a batch: they are held open.
+const BATCH_DIRS: usize = 250;
 /// The most bytes of a batch that has more than one file.
 const BATCH_BYTES: u64 = 64 << 20;
 
@@ -92,13 +94,16 @@ impl Work<'_> {
 fn batches(files: &[PlannedFile]) -> impl Iterator<Item = &[PlannedFile]> {
     let mut rest = files;
     std::iter::from_fn(move || {
-        let mut bytes = 0_u64;
-        let fits = |file: &&PlannedFile| {
-            let first = bytes == 0;
-            bytes = bytes.saturating_add(file.size.max(1));
-            first || bytes <= BATCH_BYTES
-        };
-        let count = rest.iter().take(BATCH_FILES).take_while(fits).count();
+        let (mut count, mut bytes, mut dirs) = (0, 0_u64, 0);
+        while let Some(file) = rest.get(count).filter(|_| count < BATCH_FILES) {
+            bytes = bytes.saturating_add(file.size);
+            // Files come in the order of their directories.
+            dirs += usize::from(count == 0 || rest[count - 1].dir != file.dir);
+            if count > 0 && (bytes > BATCH_BYTES || dirs > BATCH_DIRS) {
+                break;
+            }
+            count += 1;
+        }
         let (batch, later) = rest.split_at(count);
         rest = later;
         (count > 0).then_some(batch)

@@ -36,6 +36,34 @@ fn many_files_are_written_in_batches_and_their_progress_is_told() {
     assert_eq!(files::names(lab.at("target")), [""; 0]);
 }
 
+#[test]
+fn no_more_directories_are_held_open_at_once_than_any_program_may_open() {
+    let mut lab = Lab::new();
+    for n in 0..MANY {
+        lab.task(&[(&format!("out/{n:04}/x"), "text")]);
+    }
+    let batches = Arc::new(Batches::default());
+    let request = lab.request(&["out"]);
+    let record = lab.run_on(&Disk::with_faults(batches.clone()), request).unwrap();
+    assert!(record.items.iter().all(|item| item.status == Status::Ok));
+    assert_eq!(batches.0.load(Ordering::Relaxed), 5, "250 of {MANY} at a time");
+}
+
+/// Counts batches.
+#[derive(Debug, Default)]
+struct Batches(AtomicU64);
+
+impl FaultHook for Batches {
+    fn before(&self, _: Op) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn step(&self, name: &str) -> io::Result<()> {
+        self.0.fetch_add(u64::from(name == "export.done"), Ordering::Relaxed);
+        Ok(())
+    }
+}
+
 /// Counts the rows that are written.
 struct Rows(Store, usize);
 
