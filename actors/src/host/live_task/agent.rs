@@ -74,16 +74,19 @@ impl LiveTask {
             State::Idle => self.watch(ctx),
             State::Waiting { .. } | State::Preparing(_) | State::Gone | State::Leaving(_) => return,
         };
-        let told = match &self.state {
-            State::InTurn(Turn { number: None, cancelled, settled, .. }) => (*cancelled, *settled),
+        let told = match &mut self.state {
+            State::InTurn(Turn { number: None, cancelled, fault, settled, .. }) => {
+                (*cancelled, fault.take(), *settled)
+            }
             // Another one, whose predecessor's end was missed.
-            _ => (None, false),
+            _ => (None, None, false),
         };
-        let (cancelled, settled) = told;
+        let (cancelled, fault, settled) = told;
         self.state = State::InTurn(Turn {
             number: Some(number),
             text: None,
             cancelled,
+            fault,
             settled,
             exited: false,
             limit,

@@ -69,11 +69,8 @@ impl LiveTask {
                 // One that is being cancelled already ends as that.
                 if turn.cancelled.is_none() {
                     turn.cancelled = Some(Cancelled::Guarded);
-                    self.settle(
-                        "error",
-                        &format!("{what}; allow it in the configuration, or ask for less"),
-                        ctx,
-                    );
+                    // Told when nothing of it runs any more.
+                    turn.fault = Some(format!("{what}; allow it in the configuration, or ask for less"));
                 }
                 self.cancel_turn(CancelCause::Guard { what }, ctx);
             }
@@ -118,6 +115,8 @@ impl LiveTask {
             return;
         }
         turn.settled = true;
+        let fault = turn.fault.take();
+        let (reason, error) = fault.as_deref().map_or((reason, error), |fault| ("error", fault));
         let has_begun = turn.number.is_some();
         let number = turn.number.unwrap_or(self.facts.last_turn + 1);
         if has_begun {
@@ -126,7 +125,7 @@ impl LiveTask {
         let ended = Ended {
             turn: number,
             reason: reason.to_owned(),
-            timed_out: turn.cancelled == Some(Cancelled::Late),
+            timed_out: turn.cancelled == Some(Cancelled::Late) && fault.is_none(),
             last_text: turn.text.clone(),
             error: error.to_owned(),
         };

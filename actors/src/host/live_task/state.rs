@@ -86,6 +86,8 @@ pub(super) struct Turn {
     pub(super) text: Option<String>,
     /// Why it was cancelled, if it was.
     pub(super) cancelled: Option<Cancelled>,
+    /// What the agent did that the task does not allow: however it ends the turn, that is why it failed.
+    pub(super) fault: Option<String>,
     /// Whether the core was told how it ended, though the agent has not ended it.
     pub(super) settled: bool,
     /// Whether its program has ended.
@@ -112,6 +114,7 @@ impl Turn {
             number: None,
             text: None,
             cancelled: None,
+            fault: None,
             settled: false,
             exited: false,
             limit,

@@ -180,11 +180,10 @@ async fn a_tool_that_the_task_does_not_allow_ends_the_turn_as_an_error_that_name
     let set = format!(
         r#"task.setError {{"code":"error","message":"{what}; allow it in the configuration, or ask for less"}}"#
     );
-    let expected = [format!("agent: cancel Guard {{ what: \"{what}\" }}"), set, told("error", false)];
-    assert_eq!(bench.take_sorted(), expected);
+    assert_eq!(bench.take(), [format!("agent: cancel Guard {{ what: \"{what}\" }}")], "it runs still");
     // However the agent ends it.
     bench.agent(ended("completed")).await;
-    assert_eq!(bench.take(), [""; 0]);
+    assert_eq!(bench.take_sorted(), [set, told("error", false)]);
     bench.tell("more").await.unwrap();
 }
 
