@@ -9,7 +9,7 @@ use cofferdam_tests::host::HostSite;
 use super::*;
 
 /// The most bytes of a picture that the repository keeps.
-const MOST: u64 = 100 << 10;
+const MOST: u64 = 128 << 10;
 
 /// An agent that says and does what is seen.
 const AGENT: &str = r#"

@@ -96,7 +96,7 @@ pub(super) fn answer(request: &HttpRequest, path: &str) -> Option<HttpResponse> 
 }
 
 /// Whether a browser says that it unpacks gzip.
-fn unpacks(headers: &HeaderMap) -> bool {
+pub(crate) fn unpacks(headers: &HeaderMap) -> bool {
     let lists = headers.get_all(ACCEPT_ENCODING).filter_map(|list| list.to_str().ok());
     lists.flat_map(|list| list.split(',')).any(|one| {
         let (name, quality) = one.split_once(';').unwrap_or((one, ""));
@@ -129,7 +129,7 @@ impl Assets {
 
 impl Asset {
     fn new(kind: &'static str, data: Cow<'static, [u8]>) -> Self {
-        let packed = Some(pack(&data)).filter(|packed| packed.len() < data.len());
+        let packed = pack(&data, Compression::best());
         let plain = match data {
             Cow::Borrowed(data) => Bytes::from_static(data),
             Cow::Owned(data) => Bytes::from(data),
@@ -138,11 +138,10 @@ impl Asset {
     }
 }
 
-fn pack(data: &[u8]) -> Bytes {
-    let mut packer = GzEncoder::new(Vec::new(), Compression::best());
-    // Memory takes whatever is written; nothing at all is no smaller than a file with something in it.
-    match packer.write_all(data).and_then(|()| packer.finish()) {
-        Ok(packed) => packed.into(),
-        Err(_) => Bytes::copy_from_slice(data),
-    }
+/// The same with gzip, if that is smaller.
+pub(crate) fn pack(data: &[u8], how: Compression) -> Option<Bytes> {
+    let mut packer = GzEncoder::new(Vec::new(), how);
+    // Memory takes whatever is written.
+    let packed = packer.write_all(data).and_then(|()| packer.finish()).ok()?;
+    (packed.len() < data.len()).then(|| packed.into())
 }

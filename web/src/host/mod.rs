@@ -8,16 +8,18 @@ mod refusal;
 pub(crate) mod table;
 
 use actix_web::http::Method;
-use actix_web::http::header::{CACHE_CONTROL, X_CONTENT_TYPE_OPTIONS};
+use actix_web::http::header::{CACHE_CONTROL, CONTENT_ENCODING, X_CONTENT_TYPE_OPTIONS};
 use actix_web::web::{self, Bytes, Data, Payload};
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, Scope};
 use cofferdam_actors::host::{Host, HostFailure, HostRefusal};
 use cofferdam_protocol::host::{ApiRequest, failure_body, success_body};
+use flate2::Compression;
 use serde::Serialize;
 
 pub(crate) use refusal::Refusal;
 
 use crate::access::{Access, Verdict};
+use crate::console::assets;
 use table::Args;
 
 /// The path of the status, which is for everybody on this machine.
@@ -55,9 +57,19 @@ pub fn scope(host: Host, access: Data<Access>) -> Scope {
     web::scope("/isolation-pod").app_data(Data::new(host)).app_data(access).default_service(web::to(answer))
 }
 
+/// How many bytes of an answer are worth packing, for whoever unpacks them. No answer with a secret is that long.
+const LONG: usize = 8 << 10;
+
 async fn answer(request: HttpRequest, body: Payload, host: Data<Host>, access: Data<Access>) -> HttpResponse {
     match carry_out(&request, body, &host, &access).await {
-        Ok(body) => json(&mut HttpResponse::Ok(), body),
+        Ok(body) => {
+            let mut response = HttpResponse::Ok();
+            let long = body.len() >= LONG && assets::unpacks(request.headers());
+            match long.then(|| assets::pack(&body, Compression::fast())).flatten() {
+                Some(packed) => json(response.insert_header((CONTENT_ENCODING, "gzip")), packed),
+                None => json(&mut response, body),
+            }
+        }
         Err(refusal) => refusal.into_response(),
     }
 }
