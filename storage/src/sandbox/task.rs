@@ -95,7 +95,7 @@ fn step(dir: &OwnedFd, name: &RelPath) -> io::Result<OwnedFd> {
 
 #[cfg(test)]
 mod tests {
-    use cofferdam_tests::files::{mkdir, symlink, write};
+    use cofferdam_tests::files::{mkdir, rename, symlink, write};
 
     use super::*;
 
@@ -116,7 +116,7 @@ mod tests {
         symlink(at("root"), at("way"));
         let task = hold(&at("way"), &at("way/outer/inner")).unwrap();
         assert_eq!((task.root(), task.path()), (&*at("root"), &*at("root/outer/inner")));
-        std::fs::rename(at("root/outer/inner"), at("root/outer/moved")).unwrap();
+        rename(at("root/outer/inner"), at("root/outer/moved"));
         symlink("../other", at("root/outer/inner"));
         let number = |fd: BorrowedFd<'_>| rustix::fs::fstat(fd).unwrap().st_ino;
         let moved = std::fs::File::open(at("root/outer/moved")).unwrap();
