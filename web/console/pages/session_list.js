@@ -49,6 +49,7 @@ export function SessionList({ scope, back }) {
             key=${keyOf(of)}
             of=${of}
             other=${of.workspace_scope !== scope}
+            lost=${all && (!of.workspace_scope || of.health === 'scope_mismatch') && t('sessions.noScope')}
             open=${previewed === keyOf(of)}
             toggle=${() => setPreviewed(previewed === keyOf(of) ? '' : keyOf(of))}
             remove=${() => setClearing([of])}
@@ -58,26 +59,28 @@ export function SessionList({ scope, back }) {
     <${Problem} failure=${more.failure} />
     ${further.cursor && html`<p><${Button} busy=${more.busy} press=${more.run}>${t('sessions.more')}<//></p>`}
     ${clearing &&
-    html`<${Clear} scope=${clearing[0]?.workspace_scope ?? scope} only=${clearing} known=${rows} close=${() => setClearing(null)} done=${reload} />`}
+    html`<${Clear} scope=${all && clearing[0] ? clearing[0].workspace_scope : scope} only=${clearing} known=${rows} close=${() => setClearing(null)} done=${reload} />`}
   </section>`;
 }
+
+// Where all are listed nobody says where a file lies: one that is damaged does not say it itself, and one that says another
+// directory than its own would name somebody else's conversation.
 
 /** Two directories may have a conversation of the same id. */
 const keyOf = (of) => `${of.workspace_scope}/${of.session_id}`;
 
 const HEALTH = { ready: 'good', corrupt: 'bad', incompatible: 'warn', scope_mismatch: 'warn' };
 
-function Row({ of, other, open, toggle, remove }) {
+function Row({ of, other, lost, open, toggle, remove }) {
   const title = of.first_prompt ? folded(of.first_prompt, 160) : t('sessions.noPrompt');
-  // A damaged file does not say where it belongs, and is found by that.
-  const lost = !of.workspace_scope && t('sessions.noScope');
   return html`<li class="row" data-session=${of.session_id} data-health=${of.health}>
     <div class="row-main">
       <p><${Chip} tone=${HEALTH[of.health]}>${t(`health.${of.health}`)}<//> <strong><bdi>${title}</bdi></strong></p>
       <p class="hint">
         ${t('sessions.updated')} <${Time} at=${of.updated_at_ms} /> · ${t('sessions.messages', { count: of.message_count })}
         ${of.model && html` · ${oneLine(of.model)}`} · <${Path} of=${of.session_id} />
-        ${other && html` · ${of.workspace_scope ? html`<${Path} of=${of.workspace_scope} />` : lost}`}
+        ${other && of.workspace_scope && html` · <${Path} of=${of.workspace_scope} />`}
+        ${lost && html` · ${lost}`}
       </p>
     </div>
     <div class="actions">
