@@ -19,6 +19,7 @@ mod error;
 mod events;
 mod hangup;
 pub mod host;
+mod packed;
 mod pod;
 mod session;
 pub mod tcp;

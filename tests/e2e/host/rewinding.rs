@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use cofferdam_tests::host::{Core, HostSite};
 use serde_json::{Value, json};
 
+use super::taken_back::STEPS;
 use super::{site, with_either_core};
 
 with_either_core! {
@@ -180,16 +181,7 @@ fn a_daemon_that_dies_at_any_step_of_a_rewind_finishes_it_when_it_comes_again() 
     let daemon = site.start_with(&[]);
     let id = two_turns(&site);
     daemon.stop();
-    for step in [
-        "rewind.intent",
-        "rewind.kept",
-        "rewind.kept#2",
-        "rewind.files",
-        "rewind.agent",
-        "rewind.conversation",
-        "rewind.turns",
-        "rewind.done",
-    ] {
+    for step in STEPS {
         let mut daemon = site.start_faulty(&format!("{step}=kill"));
         let died = site.run(&["task", "rewind", &id, "--turn", "2", "--yes"]);
         assert_eq!(died.code, 1, "{step}: {died:?}");

@@ -117,7 +117,8 @@ fn what_a_script_did_is_taken_back(site: HostSite) {
     assert_eq!(site.ok(&["task", "tell", &id, "cat a; ls", "--wait"]), "two\na\nb\n");
 }
 
-const KEEPS: &str = r#"
+/// An agent that is its prompt as a script, and keeps its home.
+pub(super) const KEEPS: &str = r#"
 [[presets]]
 id = "keeps"
 argv_first = ["sh"]

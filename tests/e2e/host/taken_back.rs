@@ -9,23 +9,14 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::json;
 
-use super::shell::{Daemon, only_task, own_time, site, with_either_daemon};
+use super::shell::{Daemon, KEEPS, only_task, own_time, site, with_either_daemon};
 
 with_either_daemon! {
     files_home_and_conversation_come_back_together_wherever_the_daemon_dies
 }
 
-const KEEPS: &str = r#"
-[[presets]]
-id = "keeps"
-argv_first = ["sh"]
-argv_follow_up = ["sh"]
-prompt = "stdin"
-keep_home = true
-"#;
-
 /// The steps of a rewind at which a daemon can be told to die.
-const STEPS: [&str; 8] = [
+pub(super) const STEPS: [&str; 8] = [
     "rewind.intent",
     "rewind.kept",
     "rewind.kept#2",

@@ -6,17 +6,15 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use actix_web::http::header::{
-    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, VARY,
-};
+use actix_web::http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, VARY};
 use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse};
 use flate2::Compression;
-use flate2::write::GzEncoder;
 use sha2::{Digest, Sha256};
+
+use crate::packed::{pack, unpacks};
 
 /// Below this, the version, and the paths.
 pub(super) const PREFIX: &str = "/assets/";
@@ -95,15 +93,6 @@ pub(super) fn answer(request: &HttpRequest, path: &str) -> Option<HttpResponse> 
     })
 }
 
-/// Whether a browser says that it unpacks gzip.
-pub(crate) fn unpacks(headers: &HeaderMap) -> bool {
-    let lists = headers.get_all(ACCEPT_ENCODING).filter_map(|list| list.to_str().ok());
-    lists.flat_map(|list| list.split(',')).any(|one| {
-        let (name, quality) = one.split_once(';').unwrap_or((one, ""));
-        name.trim().eq_ignore_ascii_case("gzip") && !matches!(quality.trim(), "q=0" | "q=0.0")
-    })
-}
-
 impl Assets {
     fn read() -> Self {
         let mut names: Vec<_> = Files::iter().collect();
@@ -136,12 +125,4 @@ impl Asset {
         };
         Self { kind, plain, packed }
     }
-}
-
-/// The same with gzip, if that is smaller.
-pub(crate) fn pack(data: &[u8], how: Compression) -> Option<Bytes> {
-    let mut packer = GzEncoder::new(Vec::new(), how);
-    // Memory takes whatever is written.
-    let packed = packer.write_all(data).and_then(|()| packer.finish()).ok()?;
-    (packed.len() < data.len()).then(|| packed.into())
 }

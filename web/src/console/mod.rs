@@ -7,7 +7,7 @@
 //! knows, and that every browser of this machine takes for this machine: `c` and 128 random bits below `localhost`. Whoever
 //! else serves something here gets no cookie.
 
-pub(crate) mod assets;
+mod assets;
 pub(crate) mod code;
 mod known;
 mod page;

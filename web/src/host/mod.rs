@@ -19,7 +19,7 @@ use serde::Serialize;
 pub(crate) use refusal::Refusal;
 
 use crate::access::{Access, Verdict};
-use crate::console::assets;
+use crate::packed::{pack, unpacks};
 use table::Args;
 
 /// The path of the status, which is for everybody on this machine.
@@ -64,8 +64,8 @@ async fn answer(request: HttpRequest, body: Payload, host: Data<Host>, access: D
     match carry_out(&request, body, &host, &access).await {
         Ok(body) => {
             let mut response = HttpResponse::Ok();
-            let long = body.len() >= LONG && assets::unpacks(request.headers());
-            match long.then(|| assets::pack(&body, Compression::fast())).flatten() {
+            let long = body.len() >= LONG && unpacks(request.headers());
+            match long.then(|| pack(&body, Compression::fast())).flatten() {
                 Some(packed) => json(response.insert_header((CONTENT_ENCODING, "gzip")), packed),
                 None => json(&mut response, body),
             }
